@@ -1,7 +1,7 @@
 """Statistics of a few runs: means with intervals, and how often one configuration is better than another.
 
 Intervals cover 95%. The kind of interval was chosen by how often each really covers; docs/comparing.md has the
-figures, `tools/interval_coverage.py` measures them.
+figures.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ganlab.sweeps.store import Sweep
 from ganlab.sweeps.sweeping import (
     Plan,
     Swept,
+    cores,
     created,
     free_path,
     launcher_of,
@@ -41,6 +42,7 @@ __all__ = [
     "Trial",
     "check",
     "check_used",
+    "cores",
     "created",
     "environment",
     "free_path",

@@ -151,7 +151,7 @@ def planned_sweep(request: Request) -> Plan:
     if request.objective:
         check_logged(request.objective, configurations.recipes, Names(current()))
     made = [] if search.needs_objective else configurations.made
-    return Plan(request, launcher, search, proposals, made, request.threads or max(1, _cores() // request.jobs))
+    return Plan(request, launcher, search, proposals, made, request.threads or max(1, cores() // request.jobs))
 
 
 def free_path(planned: Plan) -> Path:
@@ -254,5 +254,6 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
     return SearchDriver(found, search, space, configurations)
 
 
-def _cores() -> int:
+def cores() -> int:
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -85,12 +85,12 @@ def read_reference(path: Path) -> dict[str, Any]:
     real = Path(os.path.realpath(path))
     remedy = "Give the results.json of a benchmark, as 'ganlab benchmark' wrote it."
     try:
-        found: dict[str, Any] = read_json(real.parent, real.name, _SCHEMA, most=_LARGEST, remedy=remedy)
+        reference: dict[str, Any] = read_json(real.parent, real.name, _SCHEMA, most=_LARGEST, remedy=remedy)
     except OSError as error:
         raise ConfigError(f"--against {shown(path)} cannot be read: {error.strerror}. {remedy}") from None
     except RunError as error:
         raise ConfigError(f"--against {error}") from None
-    return found
+    return reference
 
 
 def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path: Path) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from ganlab.commands import line, plugin_file_in, several, use_plugins
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import write_text
 from ganlab.runs import confirmed, new_path, recorded
-from ganlab.sweeps import Screen
+from ganlab.sweeps import cores
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.against import held_against, read_reference, reference_files
 from ganlab_benchmark.contestants import contestants
@@ -23,7 +22,7 @@ from ganlab_benchmark.markdown import markdown
 from ganlab_benchmark.plan import Plan, planned
 from ganlab_benchmark.report import report
 from ganlab_benchmark.results import results
-from ganlab_benchmark.running import Runner, cores
+from ganlab_benchmark.running import Runner
 from ganlab_benchmark.store import PAGE, RESULTS, TABLES, Folder, as_text
 from ganlab_benchmark.suite import find_suite, read_suite
 
@@ -87,8 +86,8 @@ def benchmark(
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
     folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
-    found, _ = run_benchmark(plan, folder)
-    return Benchmarked(folder.path, found)
+    content, _ = run_benchmark(plan, folder)
+    return Benchmarked(folder.path, content)
 
 
 def planned_benchmark(
@@ -187,48 +186,31 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
 
 
 def run_benchmark(
-    plan: Plan,
-    folder: Folder,
-    *,
-    screens: Callable[[], AbstractContextManager[Screen | None]] = nullcontext,
-    jobs: int | None = None,
-    retry_failed: bool = False,
-    stopped: Callable[[], bool] = lambda: False,
-    say: Callable[[str], None] = lambda text: None,
+    plan: Plan, folder: Folder, *, jobs: int | None = None, **options: Any
 ) -> tuple[dict[str, Any], bool]:
     """Runs what is left of a benchmark, and writes its results after each constraint.
 
     Args:
         plan: The plan.
         folder: Its folder.
-        screens: Makes a display for the trials of each sweep; by default there is none.
         jobs: Trials at a time; None for as many as were asked for.
-        retry_failed: Whether to retry what failed.
-        stopped: Whether to stop.
-        say: Reports what begins.
+        **options: Those of `Runner`.
 
     Returns:
         The results, and whether the benchmark came to its end.
     """
     with folder.locked():
         references = [(Path(file), read_reference(Path(file))) for file in folder.asked["against"]]
-        runner = Runner(
-            plan,
-            folder,
-            jobs=jobs or int(folder.asked["jobs"]),
-            screens=screens,
-            retry_failed=retry_failed,
-            stopped=stopped,
-            say=say,
+        ended = Runner(plan, folder, jobs or int(folder.asked["jobs"]), **options).run(
+            lambda: _write(plan, folder, references)
         )
-        ended = runner.run(lambda: _write(plan, folder, references))
         return _write(plan, folder, references), ended
 
 
 def _write(plan: Plan, folder: Folder, references: Sequence[tuple[Path, Mapping[str, Any]]]) -> dict[str, Any]:
-    found = results(plan, folder)
-    found["references"] = [held_against(found, reference, path) for path, reference in references]
-    write_text(folder.path / RESULTS, as_text(found))
-    write_text(folder.path / PAGE, report(found))
-    write_text(folder.path / TABLES, markdown(found))
-    return found
+    content = results(plan, folder)
+    content["references"] = [held_against(content, reference, path) for path, reference in references]
+    write_text(folder.path / RESULTS, as_text(content))
+    write_text(folder.path / PAGE, report(content))
+    write_text(folder.path / TABLES, markdown(content))
+    return content

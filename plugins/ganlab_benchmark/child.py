@@ -88,16 +88,16 @@ def certificates(request: Mapping[str, Any]) -> dict[str, Any]:
     """For each run: `lower` and `upper` bounds of the critic's Lipschitz constant, or a `note` why there is none."""
     from ganlab import Run
 
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     for name, path in request["runs"].items():
         try:
             made = Run(Path(path)).certify(seconds=request["seconds"], rungs=request["rungs"])
         except Exception as error:
-            found[name] = {"note": f"{type(error).__name__}: {error}"}
+            answers[name] = {"note": f"{type(error).__name__}: {error}"}
             continue
         notes = [rung.note for rung in made.rungs if rung.bound is None and rung.note]
-        found[name] = {"lower": made.lower, "upper": made.upper, "note": notes[0] if notes else ""}
-    return {"certificates": found}
+        answers[name] = {"lower": made.lower, "upper": made.upper, "note": notes[0] if notes else ""}
+    return {"certificates": answers}
 
 
 def middle(ratios: list[float]) -> dict[str, float]:

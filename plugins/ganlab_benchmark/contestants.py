@@ -39,14 +39,14 @@ def contestants(plugins: Plugins, names: Sequence[str] = ()) -> list[Contestant]
     if names:
         named = [_contestant(plugins.component(_KIND, name)) for name in names]
         return list({each.name: each for each in named}.values())
-    found = [
+    installed = [
         component
         for (kind, name), component in sorted(plugins.components.items(), key=lambda item: item[0])
         if kind == _KIND and (kind, name) not in plugins.clashes
     ]
-    if not found:
+    if not installed:
         raise PluginError(f"No constraint is installed, so there is nothing to compare.{plugins.absent()}")
-    return [_contestant(component) for component in found]
+    return [_contestant(component) for component in installed]
 
 
 def _contestant(component: Component) -> Contestant:

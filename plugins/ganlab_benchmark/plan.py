@@ -75,13 +75,13 @@ def tuning(task: Task, contestant: Contestant, ratio: float) -> list[tuple[str, 
     Returns:
         Names and settings; none if nothing is tuned, or there is only one setting.
     """
-    found = choices(task, contestant)
-    if task.tune is None or len(found) < 2:
+    combinations = choices(task, contestant)
+    if task.tune is None or len(combinations) < 2:
         return []
     steps = steps_of(task.tune.steps, ratio)
     return [
         (f"setting-{number + 1}", _settings(contestant, steps, task.settings, task.tune.settings, choice))
-        for number, choice in enumerate(found)
+        for number, choice in enumerate(combinations)
     ]
 
 

@@ -11,15 +11,14 @@ from typing import Any
 
 from ganlab import __version__
 from ganlab.runs import RunDirectory, limits_of, versions
-from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, take_up
+from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, cores, take_up
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.contestants import Contestant
 from ganlab_benchmark.plan import Plan
-from ganlab_benchmark.running import cores, mean_of
+from ganlab_benchmark.running import mean_of, value_of
 from ganlab_benchmark.statistics import mean_of as estimate
 from ganlab_benchmark.store import Folder
 from ganlab_benchmark.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Figure, Task
-from ganlab_benchmark.trained import value_of
 
 FORMAT = 1
 _PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "keras", "numpy")
@@ -48,7 +47,7 @@ def columns(task: Task) -> list[tuple[str, Figure, str | None]]:
 def results(plan: Plan, folder: Folder) -> dict[str, Any]:
     """Everything that is known of a benchmark so far."""
     suite = plan.suite
-    found = {each.name: _constraint(plan, folder, each) for each in plan.contestants}
+    constraints = {each.name: _constraint(plan, folder, each) for each in plan.contestants}
     return {
         "format": FORMAT,
         "suite": {
@@ -63,10 +62,10 @@ def results(plan: Plan, folder: Folder) -> dict[str, Any]:
         "created": folder.info["created"],
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "complete": all(
-            task["status"] != PENDING for constraint in found.values() for task in constraint["tasks"].values()
+            task["status"] != PENDING for constraint in constraints.values() for task in constraint["tasks"].values()
         ),
         "tasks": {name: _task(task) for name, task in suite.tasks.items()},
-        "constraints": found,
+        "constraints": constraints,
     }
 
 
@@ -93,25 +92,16 @@ def _constraint(plan: Plan, folder: Folder, contestant: Contestant) -> dict[str,
     if cost and "error" in cost:
         reason, kind = cost["error"], cost.get("kind", FAILED)
     ratio = plans.rounded(cost["ratio"]) if cost and "ratio" in cost else None
-    found: dict[str, Any] = {
+    return {
         "origin": contestant.origin,
         "ratio": ratio,
         "steps": {task.name: plans.steps_of(task.steps, ratio) for task in plan.suite.training} if ratio else {},
         "settings": _settings(plan, contestant, known),
-        "tasks": {},
+        "tasks": {
+            name: _outcome(kind, reason) if reason else _OF_KIND[task.kind](plan, folder, contestant, task)
+            for name, task in plan.suite.tasks.items()
+        },
     }
-    for name, task in plan.suite.tasks.items():
-        if reason:
-            found["tasks"][name] = _outcome(kind, reason)
-        elif task.kind == COST:
-            found["tasks"][name] = _cost(task, cost)
-        elif task.kind == TRAINING:
-            found["tasks"][name] = _trained(folder, contestant, task, known)
-        elif task.kind == SENSITIVITY:
-            found["tasks"][name] = _sensitivity(folder, contestant, task, plan.suite.tasks[task.of])
-        elif task.kind == CERTIFICATE:
-            found["tasks"][name] = _certificate(folder, contestant, task, known)
-    return found
 
 
 def _outcome(status: str, reason: str = "", figures: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -119,15 +109,16 @@ def _outcome(status: str, reason: str = "", figures: Mapping[str, Any] | None = 
 
 
 def _settings(plan: Plan, contestant: Contestant, known: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    found = {}
+    settings = {}
     for task in plan.suite.training:
         chosen = known.get("chosen", {}).get(task.name)
         if chosen is not None:
-            found[task.name] = plans.choices(task, contestant)[chosen]
-    return found
+            settings[task.name] = plans.choices(task, contestant)[chosen]
+    return settings
 
 
-def _cost(task: Task, cost: Mapping[str, Any] | None) -> dict[str, Any]:
+def _cost(plan: Plan, folder: Folder, contestant: Contestant, task: Task) -> dict[str, Any]:
+    cost = folder.known(contestant.name).get("cost")
     if cost is None:
         return _outcome(PENDING)
     (key,) = task.figures
@@ -135,16 +126,16 @@ def _cost(task: Task, cost: Mapping[str, Any] | None) -> dict[str, Any]:
     return _outcome(DONE, figures={key: {**figure, "interval": "quartiles"}})
 
 
-def _trials(folder: Folder, contestant: Contestant, task: Task, *, tuning: bool = False) -> list[Trial] | None:
-    path = folder.sweep(contestant.name, task.name, tuning=tuning)
+def _trials(folder: Folder, contestant: Contestant, task: str, *, tuning: bool = False) -> list[Trial] | None:
+    path = folder.sweep(contestant.name, task, tuning=tuning)
     return take_up(Sweep(path)) if path.exists() else None
 
 
-def _trained(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
-    trials = _trials(folder, contestant, task)
+def _trained(plan: Plan, folder: Folder, contestant: Contestant, task: Task) -> dict[str, Any]:
+    trials = _trials(folder, contestant, task.name)
     if trials is None:
         of = task.tuned_by or task.name
-        if known.get("chosen", {}).get(of, 0) is None:
+        if folder.known(contestant.name).get("chosen", {}).get(of, 0) is None:
             return _outcome(FAILED, f"no setting of {of} could be trained")
         return _outcome(PENDING)
     names = {plans.folder_of(number, report.name): report.name for number, report in enumerate(task.reports)}
@@ -214,10 +205,11 @@ def _status(trials: Sequence[Trial]) -> tuple[str, str]:
     return (PARTIAL if len(bad) < len(trials) else FAILED), reason
 
 
-def _sensitivity(folder: Folder, contestant: Contestant, task: Task, of: Task) -> dict[str, Any]:
+def _sensitivity(plan: Plan, folder: Folder, contestant: Contestant, task: Task) -> dict[str, Any]:
+    of = plan.suite.tasks[task.of]
     if not plans.tuning(of, contestant, 1):
         return _outcome(NONE, f"it has only one setting in {of.name}")
-    trials = _trials(folder, contestant, of, tuning=True)
+    trials = _trials(folder, contestant, of.name, tuning=True)
     if trials is None or any(trial.status not in ENDED for trial in trials):
         return _outcome(PENDING)
     assert of.tune is not None
@@ -250,26 +242,30 @@ def reaching(means: Iterable[float | None], better: str, within: float) -> int |
     return sum(value <= (best / within if best > 0 else best) for value in trained)
 
 
-def _certificate(folder: Folder, contestant: Contestant, task: Task, known: Mapping[str, Any]) -> dict[str, Any]:
-    found = known.get("certificates", {}).get(task.name)
-    if found is None:
-        path = folder.sweep(contestant.name, task.of)
-        if path.exists() and all(trial.status in ENDED for trial in take_up(Sweep(path))):
-            trained = any(trial.status == COMPLETED for trial in take_up(Sweep(path)))
+def _certificate(plan: Plan, folder: Folder, contestant: Contestant, task: Task) -> dict[str, Any]:
+    known = folder.known(contestant.name)
+    certificates = known.get("certificates", {}).get(task.name)
+    if certificates is None:
+        trials = _trials(folder, contestant, task.of)
+        if trials is not None and all(trial.status in ENDED for trial in trials):
+            trained = any(trial.status == COMPLETED for trial in trials)
             return _outcome(PENDING) if trained else _outcome(FAILED, f"no trial of {task.of} was completed")
         if known.get("chosen", {}).get(task.of, 0) is None:
             return _outcome(FAILED, f"no setting of {task.of} could be trained")
         return _outcome(PENDING)
     ratios = [
         (name.rpartition("/")[0], one["upper"] / one["lower"])
-        for name, one in found.items()
+        for name, one in certificates.items()
         if one.get("upper") and one.get("lower")
     ]
-    notes = [one["note"] for one in found.values() if one.get("note")]
+    notes = [one["note"] for one in certificates.values() if one.get("note")]
     made = _over_seeds(ratios)
     if made is None:
         return _outcome(NONE, notes[0] if notes else "no certificate suits these critics")
     (key,) = task.figures
-    status = DONE if len(ratios) == len(found) else PARTIAL
-    reason = "" if status == DONE else f"{len(found) - len(ratios)} of {len(found)} critics have none"
+    status = DONE if len(ratios) == len(certificates) else PARTIAL
+    reason = "" if status == DONE else f"{len(certificates) - len(ratios)} of {len(certificates)} critics have none"
     return _outcome(status, reason, {key: made})
+
+
+_OF_KIND = {TRAINING: _trained, COST: _cost, SENSITIVITY: _sensitivity, CERTIFICATE: _certificate}

@@ -35,8 +35,8 @@ class Row:
 
     def task(self, name: str) -> Mapping[str, Any]:
         """Its results in a task."""
-        found: Mapping[str, Any] = self.content["tasks"].get(name) or _NOTHING
-        return found
+        outcome: Mapping[str, Any] = self.content["tasks"].get(name) or _NOTHING
+        return outcome
 
 
 _NOTHING: Mapping[str, Any] = {"status": "none", "reason": "not in these results", "figures": {}}
@@ -44,10 +44,10 @@ _NOTHING: Mapping[str, Any] = {"status": "none", "reason": "not in these results
 
 def rows_of(results: Mapping[str, Any]) -> list[Row]:
     """All constraints, those measured here first."""
-    found = [Row(name, "", content) for name, content in results["constraints"].items()]
+    rows = [Row(name, "", content) for name, content in results["constraints"].items()]
     for reference in results.get("references", ()):
-        found += [Row(name, reference["file"], content) for name, content in reference["constraints"].items()]
-    return found
+        rows += [Row(name, reference["file"], content) for name, content in reference["constraints"].items()]
+    return rows
 
 
 def ranks_in(
@@ -94,11 +94,11 @@ def overview(results: Mapping[str, Any], rows: Sequence[Row]) -> tuple[dict[str,
 
 def definitions_of(task: Mapping[str, Any]) -> dict[str, str]:
     """The definitions of a task's figures, by their labels without the problem's name."""
-    found: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for column in task["columns"].values():
         about = f"{column['about']} {column['better'].capitalize()} is better.".strip()
-        found.setdefault(column["label"].partition(",")[0], about)
-    return found
+        definitions.setdefault(column["label"].partition(",")[0], about)
+    return definitions
 
 
 def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, list[str]]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from ganlab.sweeps import (
     Sweep,
     Trial,
     created,
+    last_value,
     launcher_of,
     run_trials,
     search_of,
@@ -38,40 +38,32 @@ from ganlab_benchmark.measuring import StoppedError, measured
 from ganlab_benchmark.plan import Plan
 from ganlab_benchmark.store import Folder
 from ganlab_benchmark.suite import CERTIFICATE, Figure, Task
-from ganlab_benchmark.trained import value_of
 
 # The longest that a measurement of cost may take, and a certificate beyond its own limit.
 _LIMIT = 900.0
 
 
+@dataclass(frozen=True)
 class Runner:
-    """Runs what is left of a benchmark in this process."""
+    """Runs what is left of a benchmark in this process.
 
-    def __init__(
-        self,
-        plan: Plan,
-        folder: Folder,
-        *,
-        jobs: int,
-        screens: Callable[[], AbstractContextManager[Screen | None]],
-        retry_failed: bool = False,
-        stopped: Callable[[], bool] = lambda: False,
-        say: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """Takes a benchmark that this process has locked.
+    Attributes:
+        plan: The plan.
+        folder: Its folder, which this process has locked.
+        jobs: Trials at a time.
+        screens: Makes a display for the trials of each sweep; by default there is none.
+        retry_failed: Whether to retry trials that failed or diverged, and measurements that failed.
+        stopped: Whether to stop; everything is saved then.
+        say: Reports what begins.
+    """
 
-        Args:
-            plan: The plan.
-            folder: Its folder.
-            jobs: Trials at a time.
-            screens: Makes a display for the trials of each sweep.
-            retry_failed: Whether to retry trials that failed or diverged, and measurements that failed.
-            stopped: Whether to stop; everything is saved then.
-            say: Reports what begins.
-        """
-        self._plan, self._folder, self._jobs, self._screens = plan, folder, jobs, screens
-        self._retry, self._stopped, self._say = retry_failed, stopped, say
-        self._threads = int(folder.asked["threads"])
+    plan: Plan
+    folder: Folder
+    jobs: int
+    screens: Callable[[], AbstractContextManager[Screen | None]] = nullcontext
+    retry_failed: bool = False
+    stopped: Callable[[], bool] = lambda: False
+    say: Callable[[str], None] = lambda text: None
 
     def run(self, done: Callable[[], object] = lambda: None) -> bool:
         """Runs everything that is left.
@@ -83,8 +75,8 @@ class Runner:
             Whether the benchmark came to its end; False if it was stopped.
         """
         try:
-            for contestant in self._plan.contestants:
-                if contestant.name not in self._plan.refused:
+            for contestant in self.plan.contestants:
+                if contestant.name not in self.plan.refused:
                     self._constraint(contestant)
                 done()
         except StoppedError:
@@ -95,16 +87,16 @@ class Runner:
         ratio = self._cost(contestant)
         if ratio is None:
             return
-        known = self._folder.known(contestant.name)
-        open_ones = {task.name for task in self._plan.suite.training if not self._choose(contestant, task, ratio)}
-        for task in self._plan.suite.training:
-            of = self._plan.suite.tasks[task.tuned_by or task.name]
+        known = self.folder.known(contestant.name)
+        open_ones = {task.name for task in self.plan.suite.training if not self._choose(contestant, task, ratio)}
+        for task in self.plan.suite.training:
+            of = self.plan.suite.tasks[task.tuned_by or task.name]
             chosen = known.get("chosen", {}).get(of.name, 0)
             if chosen is None or of.name in open_ones:  # no setting could be trained, or some are still to be
                 continue
             choice = plans.choices(of, contestant)[chosen]
             self._sweep(contestant, task, plans.reports(task, contestant, ratio, choice), task.seeds)
-        for task in self._plan.suite.tasks.values():
+        for task in self.plan.suite.tasks.values():
             if task.kind == CERTIFICATE:
                 self._certificates(contestant, task)
 
@@ -119,28 +111,28 @@ class Runner:
         trials = self._sweep(contestant, task, every, task.tune.seeds, tuning=True)
         if any(trial.status not in ENDED for trial in trials):
             return False
-        known = self._folder.known(contestant.name).setdefault("chosen", {})
-        users = [other.name for other in self._plan.suite.training if (other.tuned_by or other.name) == task.name]
-        begun = any(self._folder.sweep(contestant.name, user).exists() for user in users)
+        known = self.folder.known(contestant.name).setdefault("chosen", {})
+        users = [other.name for other in self.plan.suite.training if (other.tuned_by or other.name) == task.name]
+        begun = any(self.folder.sweep(contestant.name, user).exists() for user in users)
         if task.name not in known or not begun:
             known[task.name] = chosen_of(trials, [name for name, _ in every], task.figures[task.tune.figure])
-            self._folder.save()
+            self.folder.save()
         return True
 
     def _cost(self, contestant: Contestant) -> float | None:
         """The cost that decides the constraint's budgets; None if it cannot be trained."""
-        known = self._folder.known(contestant.name)
+        known = self.folder.known(contestant.name)
         cost = known.get("cost")
-        if cost is None or (self._retry and cost.get("kind") == FAILED):
-            task = self._plan.suite.cost
-            self._say(f"{contestant.name}: measuring the cost of an update")
+        if cost is None or (self.retry_failed and cost.get("kind") == FAILED):
+            task = self.plan.suite.cost
+            self.say(f"{contestant.name}: measuring the cost of an update")
             plain, constrained = plans.plain_and_constrained(task, contestant)
             request = {"what": "cost", "plain": plain, "constrained": constrained, **self._plugins()}
             answer = self._measured({**request, "rounds": task.rounds, "seconds": task.seconds}, _LIMIT)
             ratios = answer.get("ratios")
             cost = {**middle(ratios), "ratios": ratios} if ratios else answer
             known["cost"] = cost
-            self._folder.save()
+            self.folder.save()
         return plans.rounded(float(cost["ratio"])) if "ratio" in cost else None
 
     def _sweep(
@@ -152,27 +144,27 @@ class Runner:
         *,
         tuning: bool = False,
     ) -> list[Trial]:
-        path = self._folder.sweep(contestant.name, task.name, tuning=tuning)
+        path = self.folder.sweep(contestant.name, task.name, tuning=tuning)
         if not path.exists():
             self._create(path, task, every, seeds)
         sweep = Sweep(path)
         # Nothing that could execute code is taken from the folder.
         plugins = self._plugins()
-        sweep.request = replace(sweep.request, jobs=self._jobs, launcher="local", launcher_options=(), **plugins)
-        trials = take_up(sweep, retry_failed=self._retry)
+        sweep.request = replace(sweep.request, jobs=self.jobs, launcher="local", launcher_options=(), **plugins)
+        trials = take_up(sweep, retry_failed=self.retry_failed)
         if all(trial.status in ENDED for trial in trials):
             return trials
-        self._say(f"{contestant.name}: {task.name}, {'choosing settings' if tuning else 'reporting'}")
-        with sweep.locked(), self._screens() as screen:
+        self.say(f"{contestant.name}: {task.name}, {'choosing settings' if tuning else 'reporting'}")
+        with sweep.locked(), self.screens() as screen:
             trials = run_trials(
                 sweep,
                 launcher_of(sweep.request),
                 search_of(sweep.request),
                 screen=screen,
-                retry_failed=self._retry,
-                stopped=self._stopped,
+                retry_failed=self.retry_failed,
+                stopped=self.stopped,
             )
-        if self._stopped():
+        if self.stopped():
             raise StoppedError
         return trials
 
@@ -180,51 +172,51 @@ class Runner:
         self, path: Path, task: Task, every: Sequence[tuple[str, Mapping[str, str]]], seeds: Sequence[int]
     ) -> None:
         made = plans.configurations(task, every)
-        asked = self._folder.asked
+        asked = self.folder.asked
         figure = next(iter(task.figures.values()))
         request = Request(
             gin=[str(task.experiment)],
             seeds=list(seeds),
-            jobs=self._jobs,
+            jobs=self.jobs,
             timeout=asked["timeout"],
             objective=figure.metric,
             maximize=figure.better == "higher",
             no_plugin=asked["no_plugin"],
-            plugin_file=self._folder.plugin_file,
+            plugin_file=self.folder.plugin_file,
         )
         proposals = [Proposed(one.settings, one.name) for one in made]
         launcher, search = launcher_of(request), search_of(request)
-        created(SweepPlan(request, launcher, search, proposals, made, self._threads), path)
+        created(SweepPlan(request, launcher, search, proposals, made, int(self.folder.asked["threads"])), path)
 
     def _certificates(self, contestant: Contestant, task: Task) -> None:
-        known = self._folder.known(contestant.name).setdefault("certificates", {})
-        path = self._folder.sweep(contestant.name, task.of)
+        known = self.folder.known(contestant.name).setdefault("certificates", {})
+        path = self.folder.sweep(contestant.name, task.of)
         if not path.exists():
             return
         trials = [trial for trial in take_up(Sweep(path)) if trial.status == COMPLETED]
-        found = known.get(task.name, {})
-        left = {trial.name: str(trial.run) for trial in trials if trial.name not in found}
+        certified = known.get(task.name, {})
+        left = {trial.name: str(trial.run) for trial in trials if trial.name not in certified}
         if not left:
             return
-        self._say(f"{contestant.name}: {task.name}, {len(left)} critics")
+        self.say(f"{contestant.name}: {task.name}, {len(left)} critics")
         request = {"what": "certificates", "runs": left, "rungs": list(task.rungs), "seconds": task.seconds}
         limit = _LIMIT + len(left) * task.seconds * (2 + len(task.rungs))
         answer = self._measured({**request, **self._plugins()}, limit)
         made = answer.get("certificates") or {name: {"note": answer["error"]} for name in left}
-        known[task.name] = {**found, **made}
-        self._folder.save()
+        known[task.name] = {**certified, **made}
+        self.folder.save()
 
     def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
-        answer = measured(request, threads=self._threads, limit=limit, stopped=self._stopped)
+        answer = measured(request, threads=int(self.folder.asked["threads"]), limit=limit, stopped=self.stopped)
         if is_full_disk(str(answer.get("error", ""))):
-            again = f"ganlab benchmark --resume {shlex.quote(str(self._folder.path))}"
+            again = f"ganlab benchmark --resume {shlex.quote(str(self.folder.path))}"
             raise RunError(
                 f"A measurement failed because the disk is full: {answer['error']}. Free some space and resume: {again}"
             )
         return answer
 
     def _plugins(self) -> dict[str, Any]:
-        return {"no_plugin": self._folder.asked["no_plugin"], "plugin_file": self._folder.plugin_file}
+        return {"no_plugin": self.folder.asked["no_plugin"], "plugin_file": self.folder.plugin_file}
 
 
 def chosen_of(trials: Sequence[Trial], names: Sequence[str], figure: Figure) -> int | None:
@@ -252,6 +244,9 @@ def mean_of(trials: Sequence[Trial], name: str, figure: Figure) -> float | None:
         return None
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def value_of(trial: Trial, figure: Figure) -> float | None:
+    """The last value of a figure in a trial; None if it was not completed or the value is not finite."""
+    value = last_value(trial.run, figure.metric) if trial.status == COMPLETED else None
+    if value is None or not math.isfinite(value):
+        return None
+    return abs(value) if figure.absolute else value

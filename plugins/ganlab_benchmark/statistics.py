@@ -75,9 +75,9 @@ def ranks(values: Mapping[str, tuple[bool, float] | None], better: str) -> dict[
     """
     sign = -1.0 if better == "higher" else 1.0
     scored = {name: (not value[0], sign * value[1]) for name, value in values.items() if value is not None}
-    found = {}
+    by_name = {}
     for name, score in scored.items():
         before = sum(other < score for other in scored.values())
         same = sum(other == score for other in scored.values())
-        found[name] = before + (same + 1) / 2
-    return found
+        by_name[name] = before + (same + 1) / 2
+    return by_name

@@ -109,8 +109,8 @@ class Folder:
 
     def known(self, constraint: str) -> dict[str, Any]:
         """The facts recorded of a constraint: `cost`, `chosen` by task, `certificates`."""
-        found: dict[str, Any] = self.info["constraints"].setdefault(constraint, {})
-        return found
+        facts: dict[str, Any] = self.info["constraints"].setdefault(constraint, {})
+        return facts
 
     def sweep(self, constraint: str, task: str, *, tuning: bool = False) -> Path:
         """The folder of a sweep."""

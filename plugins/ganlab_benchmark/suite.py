@@ -10,15 +10,15 @@ from typing import Any
 
 from ganlab.commands import find_gin_file, line, shipped_folder
 from ganlab.errors import ConfigError, RunError, nearest
-from ganlab.files import local, open_inside
-from ganlab_benchmark.toml_table import Table
+from ganlab.files import local, open_inside, schema
+from ganlab_benchmark.suite_schema import CERTIFICATE, COST, SENSITIVITY, SUITE, TRAINING, literal
 
-TRAINING, COST, SENSITIVITY, CERTIFICATE = "training", "cost", "sensitivity", "certificate"
-KINDS = (TRAINING, COST, SENSITIVITY, CERTIFICATE)
 # Stands for the constraint's name in the settings of a suite.
 PLACEHOLDER = "{constraint}"
 _FOLDER = "benchmark"
 _LARGEST = 1 << 20
+# What a task of a kind has unless its table says otherwise, beside the defaults of `Task`.
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {COST: {"rounds": 7, "seconds": 0.4}, CERTIFICATE: {"seconds": 5.0}}
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Figure:
     name: str
     better: str
     label: str
-    about: str
+    about: str = ""
     metric: str = ""
     absolute: bool = False
     only: Sequence[str] = ()
@@ -130,7 +130,6 @@ class Suite:
     Attributes:
         name: The file's name, without its ending.
         path: The file.
-        text: Its content.
         title: Its title.
         about: What it is for.
         tasks: The tasks by name, in order.
@@ -138,7 +137,6 @@ class Suite:
 
     name: str
     path: Path
-    text: str
     title: str
     about: str
     tasks: Mapping[str, Task]
@@ -196,122 +194,62 @@ def read_suite(path: Path) -> Suite:
         raise ConfigError(f"Suite {line(path)} cannot be read: {line(error)}. Give a TOML file.") from None
     if len(data) > _LARGEST:
         raise ConfigError(f"Suite {line(path)} is larger than 1 MiB: a suite is a short TOML file. Give another.")
-    return parse_suite(text, path)
-
-
-def parse_suite(text: str, path: Path) -> Suite:
-    """A suite from its text.
-
-    Args:
-        text: The content of the file.
-        path: The file: experiment files are looked up beside it.
-
-    Raises:
-        ConfigError: Something in it is wrong.
-    """
     try:
         content = tomllib.loads(text)
+        SUITE.check(content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{line(path)} is not TOML: {line(error)}. Correct that line.") from None
-    top = Table(content, line(path), "")
-    title, about = top.text("title", path.stem), top.text("about", "")
-    tasks = {name: _task(name, table, path) for name, table in top.tables("tasks").items()}
-    top.done()
-    suite = Suite(path.stem, path, text, title, about, tasks)
+    except schema.InvalidError as error:
+        raise ConfigError(f"{line(path)}: {error}.") from None
+    tasks = {name: _task(name, task, path) for name, task in content.get("tasks", {}).items()}
+    suite = Suite(path.stem, path, content.get("title", path.stem), content.get("about", ""), tasks)
     _check(suite)
     return suite
 
 
-def _task(name: str, table: Table, path: Path) -> Task:
-    table.check_name(name)
-    kind = table.choice("kind", KINDS, TRAINING)
-    title, about = table.text("title", name), table.text("about", "")
-    common: dict[str, Any] = {"name": name, "kind": kind, "title": title, "about": about}
-    trains = kind == TRAINING
-    figures = {key: _figure(key, figure, trains) for key, figure in table.tables("figures").items()}
-    if trains:
-        seeds, steps = table.seeds("seeds"), table.whole("steps")
-        found = Task(
-            **common,
-            figures=figures,
-            experiment=_experiment(table, path),
-            settings=table.settings("settings"),
-            steps=steps,
-            seeds=seeds,
-            split=table.flag("split", False),
-            tuned_by=table.text("tuned_by", ""),
-            tune=_tune(tune, steps) if (tune := table.optional("tune")) is not None else None,
-            reports=[_report(each) for each in table.list_of_tables("report")],
-        )
-    elif kind == COST:
-        settings = table.settings("settings")
-        found = Task(
-            **common,
-            figures=figures,
-            experiment=_experiment(table, path),
-            settings=settings,
-            rounds=table.whole("rounds", 7),
-            seconds=table.number("seconds", 0.4),
-        )
-    elif kind == SENSITIVITY:
-        found = Task(**common, figures=figures, of=table.text("of"), within=table.number("within", 0.9, most=1.0))
-    else:
-        found = Task(
-            **common,
-            figures=figures,
-            of=table.text("of"),
-            seconds=table.number("seconds", 5.0),
-            rungs=table.texts("rungs"),
-        )
-    if not trains and len(figures) != 1:
-        table.fail("figures", list(figures), f"must have exactly one figure, because a task of kind {kind!r} has one")
-    table.done()
-    return found
+def _task(name: str, content: Mapping[str, Any], path: Path) -> Task:
+    kind = content.get("kind", TRAINING)
+    values = {"kind": kind, "title": name, "about": "", "figures": {}, **_DEFAULTS.get(kind, {}), **content}
+    values["figures"] = {key: Figure(key, **{"label": key, **each}) for key, each in values["figures"].items()}
+    if "experiment" in values:
+        values["experiment"] = _experiment(values["experiment"], path, f"tasks.{name}.experiment")
+    if "settings" in values:
+        values["settings"] = _settings(values["settings"])
+    if "seconds" in values:
+        values["seconds"] = float(values["seconds"])
+    if "tune" in values:
+        values["tune"] = _tune({"steps": values["steps"], **values["tune"]})
+    reports = values.pop("report", ())
+    return Task(name, **values, reports=[Report(one["name"], _settings(one.get("settings", {}))) for one in reports])
 
 
-def _experiment(table: Table, path: Path) -> Path:
-    name = table.text("experiment")
+def _tune(content: Mapping[str, Any]) -> Tune:
+    lists = {key: {name.strip(): values for name, values in content.get(key, {}).items()} for key in ("grid", "scale")}
+    return Tune(
+        content["figure"],
+        content["seeds"],
+        content["steps"],
+        _settings(content.get("settings", {})),
+        {name: list(map(literal, values)) for name, values in lists["grid"].items()},
+        {name: list(map(float, values)) for name, values in lists["scale"].items()},
+    )
+
+
+def _settings(content: Mapping[str, Any]) -> dict[str, str]:
+    return {name.strip(): literal(value) for name, value in content.items()}
+
+
+def _experiment(name: str, path: Path, key: str) -> Path:
     beside = path.parent / name
     if beside.is_file():
         return beside
     try:
         return find_gin_file(name)
     except ConfigError as error:
-        table.fail("experiment", name, f"must be an experiment file beside the suite or a shipped one. {error}")
-
-
-def _figure(name: str, table: Table, trains: bool) -> Figure:
-    table.check_name(name)
-    found = Figure(
-        name,
-        table.choice("better", ("higher", "lower")),
-        table.text("label", name),
-        table.text("about", ""),
-        table.text("metric") if trains else "",
-        table.flag("absolute", False) if trains else False,
-        table.texts("only", ()) if trains else (),
-    )
-    table.done()
-    return found
-
-
-def _tune(table: Table, steps: int) -> Tune:
-    found = Tune(
-        figure=table.text("figure"),
-        seeds=table.seeds("seeds"),
-        steps=table.whole("steps", steps),
-        settings=table.settings("settings"),
-        grid=table.grid("grid"),
-        scale=table.factors("scale"),
-    )
-    table.done()
-    return found
-
-
-def _report(table: Table) -> Report:
-    found = Report(table.text("name"), table.settings("settings"))
-    table.done()
-    return found
+        raise ConfigError(
+            f"{line(path)}: {key} = {line(repr(name))[:80]} must be an experiment file beside the suite or a shipped "
+            f"one. {error}"
+        ) from None
 
 
 def _check(suite: Suite) -> None:
@@ -329,6 +267,11 @@ def _check(suite: Suite) -> None:
         at = f"{where}: tasks.{line(task.name)}"
         if task.kind == TRAINING:
             _check_training(suite, task, at)
+        elif len(task.figures) != 1:
+            raise ConfigError(
+                f"{at}.figures = {line(list(task.figures))} must have exactly one figure, because a task of kind "
+                f"{task.kind!r} has one. Add or remove some."
+            )
         elif task.kind != COST:
             _check_derived(suite, task, at)
 

@@ -23,34 +23,36 @@ def advice(limit: Limit, cost: Cost, spent: Time, where: Place, facts: Mapping[s
     """
     local = facts["batch_size"] // facts["replicas"]
     float32 = facts["precision"] == "float32"
-    found = []
+    advised = []
     if limit == "memory capacity":
         return _smaller(cost, where, facts, local)
     if limit == "compute":
         if float32 and where.chip.kind != "cpu":
-            found.append(f"experiment.precision = 'mixed_bfloat16' ({_ms(_in_bfloat16(cost, where, fraction))}).")
+            advised.append(f"experiment.precision = 'mixed_bfloat16' ({_ms(_in_bfloat16(cost, where, fraction))}).")
         elif float32:
-            found.append("experiment.precision = 'mixed_bfloat16', where the CPU has instructions for it.")
+            advised.append("experiment.precision = 'mixed_bfloat16', where the CPU has instructions for it.")
         if facts["critic_steps"] > 1:
-            found.append(f"Fewer critic updates than experiment.critic_steps = {facts['critic_steps']}.")
+            advised.append(f"Fewer critic updates than experiment.critic_steps = {facts['critic_steps']}.")
         if where.chip.kind != "cpu":
-            found.append("More replicas: arithmetic divides over them.")
+            advised.append("More replicas: arithmetic divides over them.")
     elif limit == "memory bandwidth":
-        found.append(f"A larger batch for each replica than {local}: weights are read and written whatever the batch.")
+        advised.append(
+            f"A larger batch for each replica than {local}: weights are read and written whatever the batch."
+        )
         if float32:
-            found.append("experiment.precision = 'mixed_bfloat16': activations take half of the bytes.")
+            advised.append("experiment.precision = 'mixed_bfloat16': activations take half of the bytes.")
     elif limit == "all-reduce":
         part = "messages, not bytes" if spent.latency > spent.exchange else "bytes of gradients"
-        found.append(
+        advised.append(
             f"All-reduces take the same time whatever the batch (mostly {part}): a larger batch, or fewer replicas."
         )
     elif limit == "kernel launches":
-        found.append(
+        advised.append(
             f"The network is small for this chip: a batch above {local} costs little until arithmetic takes as long."
         )
     elif limit == "input":
-        found.append("Examples that are made faster: decoded once into an array, or more cores for the host.")
-    return found
+        advised.append("Examples that are made faster: decoded once into an array, or more cores for the host.")
+    return advised
 
 
 def _in_bfloat16(cost: Cost, where: Place, fraction: float) -> float:
@@ -67,12 +69,12 @@ def _smaller(cost: Cost, where: Place, facts: Mapping[str, Any], local: int) -> 
         local % parts or fixed + (cost.memory - fixed) * facts["microbatches"] / parts > where.memory
     ):
         parts += 1
-    found = []
+    advised = []
     if parts <= local and "microbatches" not in facts["refused"]:
-        found.append(f"experiment.microbatches = {parts}, by this estimate.")
+        advised.append(f"experiment.microbatches = {parts}, by this estimate.")
     if not facts["rematerialize"] and "rematerialize" not in facts["refused"]:
-        found.append("experiment.rematerialize = True: activations are computed again instead of being kept.")
-    return [*found, f"A smaller batch for each replica than {local}, or more replicas."]
+        advised.append("experiment.rematerialize = True: activations are computed again instead of being kept.")
+    return [*advised, f"A smaller batch for each replica than {local}, or more replicas."]
 
 
 def _ms(seconds: float) -> str:

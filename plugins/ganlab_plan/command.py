@@ -78,7 +78,7 @@ def plan(
 
     where = places(",".join(topologies).split(","))
     source = Source(gin_files, params, no_plugin, str(plugin_file) if plugin_file is not None else None)
-    found = planned(
+    plans = planned(
         source,
         where,
         fraction=efficiency,
@@ -87,10 +87,10 @@ def plan(
         progress=lambda sentence: say(line(sentence), err=True),
     )
     if as_json:
-        say(json.dumps({"efficiency": efficiency, "plans": [one.as_json() for one in found]}, indent=2))
+        say(json.dumps({"efficiency": efficiency, "plans": [one.as_json() for one in plans]}, indent=2))
     else:
-        _show(found)
-    if any(one.cost is None for one in found):
+        _show(plans)
+    if any(one.cost is None for one in plans):
         ctx.exit(1)
 
 

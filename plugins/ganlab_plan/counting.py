@@ -161,9 +161,9 @@ def function_of(op: tf.Operation, name: str) -> tf.Graph:
     """
     graph = op.graph
     while graph is not None:
-        found = getattr(graph._functions.get(name), "graph", None)
-        if found is not None:
-            return found
+        called = getattr(graph._functions.get(name), "graph", None)
+        if called is not None:
+            return called
         graph = getattr(graph, "outer_graph", None)
     raise LookupError(f"{op.type} {op.name}: its function {name} has no graph")
 

@@ -110,7 +110,7 @@ def places(names: Iterable[str]) -> list[Place]:
     Raises:
         ConfigError: There are none, or one is unknown.
     """
-    found = [place(name) for name in dict.fromkeys(name.strip() for name in names) if name]
-    if not found:
+    known = [place(name) for name in dict.fromkeys(name.strip() for name in names) if name]
+    if not known:
         raise ConfigError("No topology. Name at least one, for example v5e:2x2, h100:8 or cpu.")
-    return found
+    return known

@@ -102,8 +102,8 @@ def plan(
         counts = sorted({one.replicas for one in where if one.chip.kind != "cpu"})
         if counts:
             progress("Tracing the step.")
-        found = call("ganlab_plan.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
-        facts, plans = dict(zip(counts, found, strict=True)), []
+        counted = call("ganlab_plan.tracing:counted", source, {"replicas": counts}, cpus=1) if counts else []
+        facts, plans = dict(zip(counts, counted, strict=True)), []
         for number, one in enumerate(where, start=1):
             progress(f"Planning for {one.name} ({number} of {len(where)}).")
             plans.append(_planned(source, one, facts.get(one.replicas, {}), fraction, install, optimize))

@@ -48,13 +48,13 @@ def refused(source: Source, *, replicas: int, settings: dict[str, Any]) -> list[
     Raises:
         GanlabError: The experiment is invalid.
     """
-    recipe, found = recipe_of(source), []
+    recipe, refusals = recipe_of(source), []
     for name, value in settings.items():
         try:
             traced(replace(recipe, arguments={**recipe.arguments, name: value}), replicas)
         except IncompatibleError:
-            found.append(name)
-    return found
+            refusals.append(name)
+    return refusals
 
 
 def facts(experiment: Experiment, state: TrainingState, graph: tf.Graph) -> dict[str, Any]:

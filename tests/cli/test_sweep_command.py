@@ -132,7 +132,7 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
 
 
 def test_trials_use_the_plugins_and_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
-    monkeypatch.setattr("ganlab.sweeps.sweeping._cores", lambda: 8)
+    monkeypatch.setattr("ganlab.sweeps.sweeping.cores", lambda: 8)
     assert sweep("--jobs", "3", "--no-plugin", "ganlab_augmentations").exit_code == 0
     log = (tmp_path / "runs" / "s" / "trials" / "base-s0.log").read_text()
     command, environment = json.loads(log)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import asdict
+from pathlib import Path
 
-from ganlab_verify.report import Source
-from publishing.compiling import GREY_IMAGES
+from ganlab_verify import Source
 
 from benchmarks.loops import ganlab_run
 from benchmarks.pairs import Figure, Ratio
@@ -53,7 +53,7 @@ def _peaks_of_sngan() -> tuple[int, int]:
     """Peak memory of a published residual network on grey images, its activations recomputed, and kept."""
     params = ("experiment.dataset=@datasets.grey_images()", "datasets.grey_images.side=32", "experiment.batch_size=128")
     params += ("experiment.critic_steps=2",)
-    files, images = ("published/mimicry_sngan_32",), str(GREY_IMAGES)
+    files, images = ("published/mimicry_sngan_32",), str(Path(__file__).with_name("grey_images.py"))
     kept, again = (
         _peak_of(ganlab_run("source", None, source=asdict(Source(files, (*params, f"{_AGAIN}={value}"), (), images))))
         for value in (False, True)

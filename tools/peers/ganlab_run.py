@@ -4,7 +4,8 @@
 
 Options, all of them optional: `run`, a directory that the run is written to with all telemetry (without it nothing is
 written, and only training is timed); `device`, `cpu` or `gpu`; `replicas`, the number of virtual ones; `workers`,
-whether `TF_CONFIG` selects one of several processes; and settings of the experiment that are numbers or words.
+whether `TF_CONFIG` selects one of several processes; and settings of the experiment that are numbers or words. With
+`source` as the model it has `source`, the fields of a `Source`: experiment files and overrides.
 
 Prints a line of JSON for each line on standard input, a number of iterations: how many were made, at least those, and
 how long they took. A run is paused only where its processes agree on how to continue, after a chunk's rows are written.
@@ -23,8 +24,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import cases
+from ganlab_verify import Source, recipe_of
 
 import ganlab
+from ganlab.composition import Experiment, compose
 from ganlab.lazy import tensorflow as tf
 from ganlab.training.graph.trainer import Trainer
 from peers import serving
@@ -62,6 +65,11 @@ class Paced:
             self.wait(step)
 
 
+def _of_source(fields: dict[str, Any]) -> Experiment:
+    made = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+    return compose(recipe_of(Source(**made)))
+
+
 def main() -> None:
     """Trains until standard input ends."""
     kind, options = sys.argv[1], json.loads(sys.argv[2] if len(sys.argv) > 2 else "{}")
@@ -75,7 +83,7 @@ def main() -> None:
         options["strategy"] = ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
     elif device == "gpu":
         options["strategy"] = ganlab.component("strategies", "one_device")(device="GPU:0")
-    experiment = cases.CASES[kind](**options)
+    experiment = _of_source(options["source"]) if kind == "source" else cases.CASES[kind](**options)
     paced = Paced()
     paced.wait(0)
     if folder is not None:
