@@ -243,13 +243,6 @@ def test_a_configuration_without_values_is_marked_in_the_legend(tmp_path):
     assert sorted(entry.text for entry in entries) == ["digits", "other (no values)"]
 
 
-def test_a_box_without_its_tick_hides_its_series_in_all_charts(page, runs):
-    style = page.one("style").text
-    for number in range(3):
-        assert page.one("input", id=f"show-{number}").attributes["type"] == "checkbox"
-        assert f":root:has(#show-{number}:not(:checked)) .chart .c{number} {{ display: none; }}" in style
-
-
 def test_lines_bands_and_spreads_are_those_of_the_runs(tmp_path):
     write_run(tmp_path / "s0", seed=0, metrics={"critic/loss": (0.0, 1.0, 2.0)}, spread=0.5)
     write_run(tmp_path / "s1", seed=1, metrics={"critic/loss": (2.0, 3.0, 2.0)}, spread=1.5)
