@@ -86,17 +86,17 @@ def chart(curves: Mapping[int, Curve], *, name: str, tag: str, quantity: str, ba
         quantity: The vertical axis' label.
         bands: Whether to draw bands.
     """
-    found = curves.values()
-    edges = [edge for curve in found for edge in (curve.low, curve.high)] if bands else [()]
-    means = np.concatenate([curve.mean for curve in found])
+    drawn = curves.values()
+    edges = [edge for curve in drawn for edge in (curve.low, curve.high)] if bands else [()]
+    means = np.concatenate([curve.mean for curve in drawn])
     vertical = scale_of(means, HEIGHT - _BOTTOM, _TOP, bands=np.concatenate(edges))
     left = 10 + _CHARACTER * max((len(text) for _, text in vertical.ticks()), default=1)
-    horizontal = scale_of(np.concatenate([curve.steps for curve in found]), left, WIDTH - _RIGHT, tight=True)
+    horizontal = scale_of(np.concatenate([curve.steps for curve in drawn]), left, WIDTH - _RIGHT, tight=True)
     lines = [
         _line(number, curve, horizontal, vertical, (place + 0.5) / len(curves))
         for place, (number, curve) in enumerate(curves.items())
     ]
-    words = " ".join(map(_in_words, found))
+    words = " ".join(map(_in_words, drawn))
     return Chart(name, tag, quantity, words, bands, horizontal, vertical, lines)
 
 

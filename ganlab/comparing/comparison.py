@@ -110,23 +110,23 @@ def compare_runs(
     runs, reruns = without_reruns(runs)
     chosen, unshown = (named_metrics(metrics, runs), ()) if metrics else default_metrics(runs)
     runs, unreadable = _with_rows(runs, chosen, read)
-    found, columns = configurations(runs, by)
-    wanted = None if against is None else reference(against, found)
-    estimates = dict(_estimates(found, chosen, last_value))
+    rows, columns = configurations(runs, by)
+    wanted = None if against is None else reference(against, rows)
+    estimates = dict(_estimates(rows, chosen, last_value))
     directed = [metric for metric in chosen if metric.direction]
-    better = dict(_improvements(found, directed, estimates, wanted))
-    leading = dict(_leading(found, directed, estimates))
-    mixed = pooled(found)
+    better = dict(_improvements(rows, directed, estimates, wanted))
+    leading = dict(_leading(rows, directed, estimates))
+    mixed = pooled(rows)
     return Comparison(
-        configurations=found,
+        configurations=rows,
         differing=columns,
         common=common_settings(runs, columns),
         metrics=chosen,
         estimates=estimates,
-        best=dict(_estimates(found, directed, lambda run, tag: run.best.get(tag))),
+        best=dict(_estimates(rows, directed, lambda run, tag: run.best.get(tag))),
         improvement=better,
         leading=leading,
-        verdicts=verdicts(found, [metric.tag for metric in directed], better, leading),
+        verdicts=verdicts(rows, [metric.tag for metric in directed], better, leading),
         problems=(
             *problems,
             *unreadable,
@@ -134,7 +134,7 @@ def compare_runs(
             *([pooled_sentence(mixed)] if mixed else []),
             *([left_out(unshown)] if unshown else []),
             *measured_apart(columns),
-            *states(found, [metric.tag for metric in chosen]),
+            *states(rows, [metric.tag for metric in chosen]),
         ),
     )
 
@@ -155,9 +155,9 @@ def _with_rows(
 
 
 def _estimates(
-    found: Sequence[Configuration], metrics: Sequence[Metric], value: Callable[[RunSummary, str], float | None]
+    rows: Sequence[Configuration], metrics: Sequence[Metric], value: Callable[[RunSummary, str], float | None]
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
-    for one in found:
+    for one in rows:
         for metric in metrics:
             made = estimate(_known(value(run, metric.tag) for run in one.runs), _limits(one.runs, metric.tag))
             if made is not None:
@@ -171,17 +171,17 @@ def _limits(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
 
 
 def _improvements(
-    found: Sequence[Configuration],
+    rows: Sequence[Configuration],
     metrics: Sequence[Metric],
     estimates: dict[tuple[str, str], Estimate],
     wanted: str | None,
 ) -> Iterator[tuple[tuple[str, str], Improvement]]:
     for metric in metrics:
         way, tag = str(metric.direction), metric.tag
-        against = wanted or _best(found, tag, way, estimates)
+        against = wanted or _best(rows, tag, way, estimates)
         if against is None:
             continue
-        values = _last_values(found, tag)
+        values = _last_values(rows, tag)
         # A reference that was chosen for its mean was compared with all: every pair of rows is a difference looked at.
         comparisons = len(values) - 1 if wanted else math.comb(len(values), 2)
         for label, mine in values.items():
@@ -192,11 +192,11 @@ def _improvements(
 
 
 def _leading(
-    found: Sequence[Configuration], metrics: Sequence[Metric], estimates: dict[tuple[str, str], Estimate]
+    rows: Sequence[Configuration], metrics: Sequence[Metric], estimates: dict[tuple[str, str], Estimate]
 ) -> Iterator[tuple[str, str]]:
     for metric in metrics:
-        values = _last_values(found, metric.tag)
-        best = _best(found, metric.tag, str(metric.direction), estimates)
+        values = _last_values(rows, metric.tag)
+        best = _best(rows, metric.tag, str(metric.direction), estimates)
         if best is None or len(values) < 2:
             continue
         against = [
@@ -208,15 +208,15 @@ def _leading(
             yield metric.tag, best
 
 
-def _last_values(found: Sequence[Configuration], tag: str) -> dict[str, list[float]]:
+def _last_values(rows: Sequence[Configuration], tag: str) -> dict[str, list[float]]:
     """Last values by label, for configurations that have any."""
-    values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in found}
+    values = {one.label: _known(last_value(run, tag) for run in one.runs) for one in rows}
     return {label: some for label, some in values.items() if some}
 
 
-def _best(found: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
+def _best(rows: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
     """The configuration with the best mean; one with diverged runs (a mean of survivors) only if all have some."""
-    known = [one for one in found if (one.label, tag) in estimates]
+    known = [one for one in rows if (one.label, tag) in estimates]
     whole = [one for one in known if not one.diverged]
     means = {one.label: estimates[one.label, tag].mean for one in whole or known}
     return (max if way == "max" else min)(means, key=lambda label: means[label]) if means else None

@@ -105,11 +105,11 @@ def configurations(
         groups.setdefault(frozenset(grouping.items()), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: [_order(setting(group[0].settings, c)) for c in columns])
     labels = _labels([_values(group[0], columns) for group in ordered], columns)
-    found = tuple(
+    made = tuple(
         Configuration(label, _values(group[0], columns), tuple(sorted(group, key=_by_seed)))
         for label, group in zip(labels, ordered, strict=True)
     )
-    return found, tuple(dict.fromkeys(columns))
+    return made, tuple(dict.fromkeys(columns))
 
 
 def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[str, Scalar]:
@@ -119,12 +119,12 @@ def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[
         for name, value in run.settings.items():
             values.setdefault(name, set()).add(value)
     shown = {SEED, *columns}
-    return {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and name not in shown}
+    return {name: next(iter(distinct)) for name, distinct in values.items() if len(distinct) == 1 and name not in shown}
 
 
-def pooled(found: Sequence[Configuration]) -> list[str]:
+def pooled(rows: Sequence[Configuration]) -> list[str]:
     """The settings in which runs of one configuration differ, except the seed."""
-    names = [name for one in found for name in differing(run.settings for run in one.runs)]
+    names = [name for one in rows for name in differing(run.settings for run in one.runs)]
     return list(dict.fromkeys(names))
 
 
@@ -133,17 +133,17 @@ def pooled_sentence(names: Sequence[str]) -> str:
     return f"Rows pool runs that differ in {listed(names, 6)}: means and intervals are over these too, not seeds alone."
 
 
-def reference(text: str, found: Sequence[Configuration]) -> str:
+def reference(text: str, rows: Sequence[Configuration]) -> str:
     """The label of the configuration that a text means.
 
     Args:
         text: The label, or words of it that no other label has: `weight=10`.
-        found: The configurations.
+        rows: The configurations.
 
     Raises:
         ConfigError: It matches none, or more than one.
     """
-    labels = [one.label for one in found]
+    labels = [one.label for one in rows]
     if text in labels:
         return text
     having = [label for label in labels if all(_says(label, word) for word in text.split())]
@@ -163,9 +163,9 @@ def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> li
     short = shortened(columns)
     labels: list[str] = []
     for values in settings:
-        said = described(values, columns) or " ".join(f"no {short[name]}" for name in columns) or "all runs"
-        said = said if len(said) <= _LONGEST else said[:_LONGEST].rpartition(" ")[0] + f" {CUT}"
-        label = next(text for text in _numbered(said) if text not in labels)
+        text = described(values, columns) or " ".join(f"no {short[name]}" for name in columns) or "all runs"
+        text = text if len(text) <= _LONGEST else text[:_LONGEST].rpartition(" ")[0] + f" {CUT}"
+        label = next(numbered for numbered in _numbered(text) if numbered not in labels)
         labels.append(label)
     return labels
 

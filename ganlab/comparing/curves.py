@@ -62,10 +62,10 @@ def _curve(one: Configuration, tag: str, replicas: bool, read: Reader) -> Curve 
     rows = list(_rows(one, tag, replicas, read))
     steps = _shared([steps for steps, _ in rows])
     values = np.full((len(rows), len(steps)), np.nan)
-    for line, (own, found) in zip(values, rows, strict=True):
+    for line, (own, logged) in zip(values, rows, strict=True):
         here = np.isin(steps, own)
         # If a step appears twice, the later row counts.
-        line[here] = found[np.searchsorted(own, steps[here], side="right") - 1]
+        line[here] = logged[np.searchsorted(own, steps[here], side="right") - 1]
     n = np.isfinite(values).sum(axis=0)
     values, steps, n = values[:, n > 0], steps[n > 0], n[n > 0]
     if not len(steps):
@@ -95,9 +95,9 @@ def _shared(steps: list[np.ndarray]) -> np.ndarray:
     if not steps:
         return np.zeros(0, np.int64)
     reached = np.sort([own[-1] for own in steps])
-    found, counts = np.unique(np.concatenate([np.unique(own) for own in steps]), return_counts=True)
+    logged, counts = np.unique(np.concatenate([np.unique(own) for own in steps]), return_counts=True)
     # The runs that reached a step are those with their last row there or later.
-    shared = found[counts == len(steps) - np.searchsorted(reached, found)]
+    shared = logged[counts == len(steps) - np.searchsorted(reached, logged)]
     if len(shared) <= _POINTS:
         return shared
     return shared[np.unique(np.linspace(0, len(shared) - 1, _POINTS).round().astype(int))]

@@ -41,11 +41,11 @@ def resolve(name: str, known: Iterable[str], what: str) -> str:
     known = sorted(known)
     if name in known:
         return name
-    found = _meant(name, known)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ConfigError(f"The {what} {name!r} may be {' or '.join(found)}: give one of them in full.")
+    meant = _meant(name, known)
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise ConfigError(f"The {what} {name!r} may be {' or '.join(meant)}: give one of them in full.")
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
     raise ConfigError(f"The runs have no {what} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
 

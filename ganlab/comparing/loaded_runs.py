@@ -181,8 +181,8 @@ def with_rows(run: RunSummary, directions: dict[str, str | None], read: Reader =
         finite = [value for value in values if math.isfinite(value)]
         if way and finite:
             best[tag] = max(finite) if way == "max" else min(finite)
-            if tag in series and (found := series[tag].values == best[tag]).any():
-                steps[tag] = int(series[tag].steps[found][-1])
+            if tag in series and (at_best := series[tag].values == best[tag]).any():
+                steps[tag] = int(series[tag].steps[at_best][-1])
     return replace(run, last=last, best=best, step=step, best_steps=steps)
 
 

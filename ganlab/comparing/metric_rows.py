@@ -44,10 +44,10 @@ def read_series(path: Path, tags: Collection[str]) -> dict[str, Series]:
     Raises:
         RunError: The file cannot be read or has an invalid line.
     """
-    found: dict[str, list[tuple[int, float, float]]] = {}
+    by_tag: dict[str, list[tuple[int, float, float]]] = {}
     for record in read_metrics(path, tags):
-        found.setdefault(record.tag, []).append((record.step, record.reduced, _spread(record.replicas)))
-    return {tag: _series(*zip(*rows, strict=True)) for tag, rows in found.items()}
+        by_tag.setdefault(record.tag, []).append((record.step, record.reduced, _spread(record.replicas)))
+    return {tag: _series(*zip(*rows, strict=True)) for tag, rows in by_tag.items()}
 
 
 def _series(steps: Sequence[int], values: Sequence[float], spreads: Sequence[float]) -> Series:

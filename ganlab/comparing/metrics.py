@@ -81,11 +81,11 @@ def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Met
     Raises:
         ConfigError: No run has such a metric, an ending matches several, or there is no such direction.
     """
-    found: dict[str, Metric] = {}
+    by_tag: dict[str, Metric] = {}
     for text in asked:
         metric = _asked(text, runs)
-        found[metric.tag] = metric
-    return tuple(found.values())
+        by_tag[metric.tag] = metric
+    return tuple(by_tag.values())
 
 
 def direction(tag: str) -> Direction | None:

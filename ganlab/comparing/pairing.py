@@ -83,15 +83,15 @@ def sentences(effects: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
     """Each effect in a sentence."""
     for (label, tag), one in effects.items():
         runs = f"{counted(one.pairs, 'pair')} of {'the same seed' if one.by == 'seed' else 'fork and parent'}"
-        said = f"{tag}: {label} less {one.against} is {one.effect:+.4g}"
+        difference = f"{tag}: {label} less {one.against} is {one.effect:+.4g}"
         if one.low is None or one.high is None:
-            yield f"{said} ({runs}, so chance is unknown)."
+            yield f"{difference} ({runs}, so chance is unknown)."
         elif one.method == "range":
-            yield f"{said}, range [{one.low:.4g}, {one.high:.4g}] ({runs}, so chance is unknown)."
+            yield f"{difference}, range [{one.low:.4g}, {one.high:.4g}] ({runs}, so chance is unknown)."
         else:
             sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
             yield (
-                f"{said} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). Without pairing: "
+                f"{difference} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). Without pairing: "
                 f"[{one.unpaired_low:.4g}, {one.unpaired_high:.4g}]; pairing divides the variance by {one.gain:.3g}."
             )
 

@@ -33,8 +33,8 @@ def origins(runs: Iterable[RunSummary]) -> list[Origin]:
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for run in runs:
         groups.setdefault(tuple(_fields(run).items()), []).append(run.name)
-    found = [Origin(dict(fields), tuple(names)) for fields, names in groups.items()]
-    return sorted(found, key=lambda origin: -len(origin.runs))
+    shared = [Origin(dict(fields), tuple(names)) for fields, names in groups.items()]
+    return sorted(shared, key=lambda origin: -len(origin.runs))
 
 
 def _fields(run: RunSummary) -> dict[str, str]:

@@ -21,8 +21,8 @@ _SMALLEST = 48
 
 def newest(run: Path) -> Path | None:
     """A run's newest picture of samples."""
-    found = (path for path in (run / "samples").glob("step-*.png") if is_name(path.name))
-    return max(found, key=lambda path: path.stem, default=None)
+    pictures = (path for path in (run / "samples").glob("step-*.png") if is_name(path.name))
+    return max(pictures, key=lambda path: path.stem, default=None)
 
 
 def step_of(picture: Path) -> int | None:

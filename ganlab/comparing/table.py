@@ -123,8 +123,8 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
 
 def _improvements(comparison: Comparison) -> Iterator[_Column]:
     for metric in comparison.metrics:
-        found = [comparison.improvement.get((one.label, metric.tag)) for one in comparison.configurations]
-        reference = next((one.against for one in found if one is not None), None)
+        improvements = [comparison.improvement.get((one.label, metric.tag)) for one in comparison.configurations]
+        reference = next((one.against for one in improvements if one is not None), None)
         if reference is None:
             continue
         cells = tuple(
@@ -133,7 +133,7 @@ def _improvements(comparison: Comparison) -> Iterator[_Column]:
             else "reference"
             if one.label == reference
             else "-"
-            for one, better in zip(comparison.configurations, found, strict=True)
+            for one, better in zip(comparison.configurations, improvements, strict=True)
         )
         yield _Column(f"{_heading(metric.tag)}\n({metric.direction})", cells)
 
@@ -173,28 +173,29 @@ def _runs(one: Configuration) -> str:
     return "\n".join(lines)
 
 
-def _estimate(found: Estimate | None, runs: int, *, leads: bool = False) -> str:
-    if found is None:
+def _estimate(estimate: Estimate | None, runs: int, *, leads: bool = False) -> str:
+    if estimate is None:
         return "-"
-    lines = [number(found.mean) + (" *" if leads else "")]
-    if found.low is not None and found.high is not None:
-        kind = "range " if found.method == "range" else ""
-        lines.append(f"{kind}[{number(found.low)}, {number(found.high)}]")
-    if found.iqm is not None:
-        lines.append(f"iqm {number(found.iqm)}")
-    if found.n < runs:
-        lines.append(f"of {found.n}")
+    lines = [number(estimate.mean) + (" *" if leads else "")]
+    if estimate.low is not None and estimate.high is not None:
+        kind = "range " if estimate.method == "range" else ""
+        lines.append(f"{kind}[{number(estimate.low)}, {number(estimate.high)}]")
+    if estimate.iqm is not None:
+        lines.append(f"iqm {number(estimate.iqm)}")
+    if estimate.n < runs:
+        lines.append(f"of {estimate.n}")
     return "\n".join(lines)
 
 
 def _reading(comparison: Comparison) -> Iterator[str]:
     """Notes on how to read the tables."""
-    found = comparison.estimates.values()
-    if any(one.n > 1 for one in found):
-        middle = ", interquartile mean" if any(one.iqm is not None for one in found) else ""
-        ranges = ", or the range of two runs or of equal ones" if any(one.method == "range" for one in found) else ""
+    estimates = comparison.estimates.values()
+    if any(one.n > 1 for one in estimates):
+        middle = ", interquartile mean" if any(one.iqm is not None for one in estimates) else ""
+        is_range = any(one.method == "range" for one in estimates)
+        ranges = ", or the range of two runs or of equal ones" if is_range else ""
         yield f"Figures: mean over runs, [95% interval]{ranges}{middle}. docs/comparing.md describes them."
-    elif found:
+    elif estimates:
         yield "One run each: how much of a difference is chance is unknown. Train more seeds: ganlab run --seed N."
     if any(one.changed for one in comparison.configurations):
         yield f"{MARK} has runs that were changed midway; a best value so marked is from before the change."

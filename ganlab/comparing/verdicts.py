@@ -19,7 +19,7 @@ RULE = (
 
 
 def verdicts(
-    found: Sequence[Configuration],
+    rows: Sequence[Configuration],
     tags: Sequence[str],
     improvements: Mapping[tuple[str, str], Improvement],
     leading: Mapping[str, str],
@@ -27,7 +27,7 @@ def verdicts(
     """The conclusions that runs permit on each metric.
 
     Args:
-        found: The configurations.
+        rows: The configurations.
         tags: The metrics, each with a direction.
         improvements: By (label, tag).
         leading: The configurations that are better than all others beyond chance, by tag.
@@ -35,9 +35,9 @@ def verdicts(
     Returns:
         A text of a few sentences by tag; none for a metric that fewer than two configurations have.
     """
-    if len(found) < 2:
+    if len(rows) < 2:
         return {}
-    runs = {one.label: len(one.runs) for one in found}
+    runs = {one.label: len(one.runs) for one in rows}
     texts = {}
     for tag in tags:
         own = {label: one for (label, of), one in improvements.items() if of == tag}

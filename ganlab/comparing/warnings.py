@@ -21,15 +21,15 @@ def _ended(run: RunSummary) -> str:
     return "killed while running" if run.status == "killed" else run.status
 
 
-def states(found: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
+def states(rows: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
     """The caveats on configurations, in sentences.
 
     Args:
-        found: The configurations.
+        rows: The configurations.
         tags: The metrics that are shown.
     """
-    for one in found:
-        who = f" of {one.label}" if len(found) > 1 else ""
+    for one in rows:
+        who = f" of {one.label}" if len(rows) > 1 else ""
         if short := one.unfinished:
             names = listed([f"{run.name} {_ended(run)} at step {run.step} of {run.steps}" for run in short])
             yield f"{_count(short, one)}{who} unfinished: {names}. What they have so far counts."
@@ -70,9 +70,9 @@ def _health(one: Configuration, who: str) -> Iterator[str]:
     yield from _named(one, who, past, "warned")
 
 
-def _named(one: Configuration, who: str, said: Sequence[tuple[RunSummary, str]], word: str) -> Iterator[str]:
+def _named(one: Configuration, who: str, sentences: Sequence[tuple[RunSummary, str]], word: str) -> Iterator[str]:
     groups: dict[str, list[tuple[RunSummary, str]]] = {}
-    for run, sentence in said:
+    for run, sentence in sentences:
         groups.setdefault(name_of(sentence), []).append((run, sentence))
     for name, group in groups.items():
         runs = list({run.path: run for run, _ in group}.values())

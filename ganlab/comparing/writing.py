@@ -52,7 +52,7 @@ def to_csv(comparison: Comparison) -> str:
 
 def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, Any]:
     tags = [metric.tag for metric in comparison.metrics]
-    found: dict[str, Mapping[tuple[str, str], Any]] = {
+    groups: dict[str, Mapping[tuple[str, str], Any]] = {
         "last": comparison.estimates,
         "best": comparison.best,
         "improvement": comparison.improvement,
@@ -64,7 +64,7 @@ def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, An
         "steps_per_second": one.steps_per_second,
         **{
             title: {tag: asdict(values[one.label, tag]) for tag in tags if (one.label, tag) in values}
-            for title, values in found.items()
+            for title, values in groups.items()
         },
         "changed": [run.name for run in one.changed],
         "best_before_change": {

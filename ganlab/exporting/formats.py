@@ -113,7 +113,7 @@ def _foreign(value: Any) -> Iterator[str]:
         for item in value:
             yield from _foreign(item)
     elif isinstance(value, dict):
-        inner = (found for item in value.values() for found in _foreign(item))
+        inner = (each for item in value.values() for each in _foreign(item))
         name = value.get("class_name")
         if name is None or "module" not in value:
             yield from inner

@@ -9,12 +9,14 @@ import keras
 import tensorflow as tf
 
 from ganlab import functional
+from ganlab.layers.base import Layer
 from ganlab.layers.starting import MiddleTap
 
 
-class _AlmostOrthogonal(keras.layers.Layer):
+class _AlmostOrthogonal(Layer):
     """A kernel, a bias, and the rescaled kernel, for the dense layer and the convolution."""
 
+    arguments = "use_bias kernel_initializer bias_initializer"
     lipschitz_constant = 1.0  # of the map with the rescaled kernel; a bias adds nothing
 
     def __init__(self, use_bias: bool, kernel_initializer: Any, bias_initializer: Any, **kwargs: Any) -> None:
@@ -41,15 +43,6 @@ class _AlmostOrthogonal(keras.layers.Layer):
     def _with_bias(self, y: tf.Tensor) -> tf.Tensor:
         return y if self.bias is None else y + tf.cast(self.bias, y.dtype)
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {
-            **super().get_config(),
-            "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class AOLDense(_AlmostOrthogonal):
@@ -60,6 +53,8 @@ class AOLDense(_AlmostOrthogonal):
     instead, by the same theorem for the transpose: with one unit, the kernel is divided by its length. Takes
     `(n, ..., inputs)`, as `keras.layers.Dense`.
     """
+
+    arguments = "units"
 
     def __init__(
         self,
@@ -95,10 +90,6 @@ class AOLDense(_AlmostOrthogonal):
         """The input's shape with the last axis of `units`."""
         return (*input_shape[:-1], self.units)
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "units": self.units}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class AOLConv2D(_AlmostOrthogonal):
@@ -109,6 +100,8 @@ class AOLConv2D(_AlmostOrthogonal):
     there are fewer filters than inputs of such a window, filters are rescaled instead. Takes images
     `(n, height, width, channels)`.
     """
+
+    arguments = "filters kernel_size strides padding"
 
     def __init__(
         self,
@@ -162,11 +155,6 @@ class AOLConv2D(_AlmostOrthogonal):
             for n, taps, step in sizes
         )
         return (input_shape[0], *space, self.filters)
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        own = ("filters", "kernel_size", "strides", "padding")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
 
 def pair_of(size: int | Sequence[int]) -> tuple[int, int]:

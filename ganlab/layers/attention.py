@@ -9,12 +9,13 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
 from ganlab.layers.cpl import squared_norm_bound
 from ganlab.layers.sll import MARGIN, TINY
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(Layer):
     """Adds to every place of a feature map what it gathers from all others: `x + gamma * attention(x)`.
 
     Zhang, Goodfellow, Metaxas and Odena, "Self-attention generative adversarial networks" (2019), section 3, as in the
@@ -60,16 +61,12 @@ class SelfAttention(keras.layers.Layer):
         gathered = tf.reshape(gathered, [-1, height, width, values.shape[-1]])
         return inputs + tf.cast(self.gamma, inputs.dtype) * self.merge(gathered)
 
-    def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
-        """The input's shape."""
-        return input_shape
-
     def _convolution(self, channels: int, name: str) -> keras.layers.Conv2D:
         return keras.layers.Conv2D(channels, 1, use_bias=False, dtype=self.dtype_policy, name=name)
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class L2SelfAttention(keras.layers.Layer):
+class L2SelfAttention(Layer):
     """Attention of constant one, whose weights fall with distance: `[P_1 X A_1 V_1, ..., P_H X A_H V_H] W / bound`.
 
     Kim, Papamakarios and Mnih, "The Lipschitz constant of self-attention" (2021). Every place is a row of X. Head h
@@ -86,6 +83,7 @@ class L2SelfAttention(keras.layers.Layer):
     channels)` and returns the same shape.
     """
 
+    arguments = "heads kernel_initializer"
     lipschitz_constant = 1.0
 
     def __init__(self, heads: int = 1, kernel_initializer: Any = "orthogonal", **kwargs: Any) -> None:
@@ -157,18 +155,6 @@ class L2SelfAttention(keras.layers.Layer):
         last /= tf.sqrt(tf.reduce_sum(tf.square(last)) + TINY**2)
         bound = tf.sqrt(squared_norm_bound(query)) * tf.sqrt(squared_norm_bound(last))
         return last / (places_bound(self._places) * MARGIN * bound + TINY)
-
-    def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {
-            **super().get_config(),
-            "heads": self.heads,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
 
 
 def places_bound(places: int) -> float:

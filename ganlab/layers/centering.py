@@ -8,15 +8,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class LayerCentering(keras.layers.Layer):
+class LayerCentering(Layer):
     """Subtracts the mean of each example and adds a bias: `x - mean(x) + beta`.
 
     Layer normalization without the division by a deviation, which no small Lipschitz constant bounds; as in
     deel-torchlip and orthogonium.
     """
 
+    arguments = "axis center"
     lipschitz_constant = 1.0  # an orthogonal projection, and a bias
 
     def __init__(self, axis: int | Sequence[int] = -1, center: bool = True, **kwargs: Any) -> None:
@@ -50,11 +53,3 @@ class LayerCentering(keras.layers.Layer):
         """The centred input, of its shape."""
         y = inputs - tf.reduce_mean(inputs, self.axis, keepdims=True)
         return y if self.beta is None else y + self.beta
-
-    def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "axis": self.axis, "center": self.center}

@@ -9,6 +9,7 @@ import keras
 import tensorflow as tf
 
 from ganlab.functional import moments
+from ganlab.layers.base import Layer
 from ganlab.layers.labels import class_weights, count_classes, pair
 
 
@@ -67,13 +68,15 @@ class ConditionalBatchNormalization(keras.layers.BatchNormalization):
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class ConditionalLayerNormalization(keras.layers.Layer):
+class ConditionalLayerNormalization(Layer):
     """Normalizes each example over all of its axes, then applies its label's gain and bias; called on `[x, labels]`.
 
     Ba, Kiros and Hinton, "Layer normalization" (2016), with the gains and biases of conditional batch normalization,
     one for each class and channel. Its second derivatives are right. Computes in float32, or in float64 for float64
     input; returns the layer's compute dtype.
     """
+
+    arguments = "classes axis epsilon"
 
     def __init__(self, classes: int | None = None, axis: int = -1, epsilon: float = 1e-3, **kwargs: Any) -> None:
         """Chooses the channels' axis.
@@ -102,11 +105,6 @@ class ConditionalLayerNormalization(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> Sequence[int | None]:
         """The first input's shape."""
         return input_shape[0]
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        own = ("classes", "axis", "epsilon")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
 
 def _gains(layer: Any, shape: Sequence[int | None], labels: Sequence[int | None]) -> tuple[Any, Any]:

@@ -12,14 +12,18 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class LabelEmbedding(keras.layers.Layer):
+class LabelEmbedding(Layer):
     """A vector for each class: labels to `(n, units)`.
 
     Linear in the weights of classes, without a bias. Its `kernel` is a matrix `(classes, units)`, which constraints on
     kernels treat as a dense layer's, or a vector of that many numbers, which they leave alone.
     """
+
+    arguments = "units classes constrained kernel_initializer"
 
     def __init__(
         self,
@@ -69,20 +73,16 @@ class LabelEmbedding(keras.layers.Layer):
         """`(n, units)`."""
         return (input_shape[0], self.units)
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        start = keras.initializers.serialize(self.kernel_initializer)
-        own = {"units": self.units, "classes": self.classes, "constrained": self.constrained}
-        return {**super().get_config(), **own, "kernel_initializer": start}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class ProjectionHead(keras.layers.Layer):
+class ProjectionHead(Layer):
     """A conditional critic's last layer, from `[features, labels]` to scores `(n, 1)`.
 
     Miyato and Koyama, "cGANs with projection discriminator" (2018), equation 3: `score = psi(h) + <embed(y), h>`, with
     an affine psi (the sublayer `score`), the features h, `(n, d)`, and a vector for each class (`label_embedding`).
     """
+
+    arguments = "classes"
 
     def __init__(self, classes: int | None = None, **kwargs: Any) -> None:
         """Args: classes: How many there are, needed for labels that are numbers; kwargs: Keras' own, like `name`."""
@@ -113,10 +113,6 @@ class ProjectionHead(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> tuple[int | None, ...]:
         """`(n, 1)`."""
         return (input_shape[0][0], 1)
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "classes": self.classes}
 
 
 def class_weights(labels: tf.Tensor, classes: int, dtype: Any) -> tf.Tensor:

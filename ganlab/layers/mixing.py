@@ -8,15 +8,19 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class LipschitzResidual(keras.layers.Layer):
+class LipschitzResidual(Layer):
     """The mean of a shortcut and its branch with a trained weight: `[x, g]` to `a x + (1 - a) g`, a between 0 and 1.
 
     A plain sum has the sum of both constants; this has `a` times one plus `1 - a` times the other, never above the
     larger, as `ganlab.lipschitz.certificate` computes it. `a` is the sigmoid of the weight `balance`; as LipResidual in
     deel-torchlip.
     """
+
+    arguments = "balance_initializer"
 
     def __init__(self, balance_initializer: Any = "zeros", **kwargs: Any) -> None:
         """Args: balance_initializer: Where the weight starts; zero is a half; kwargs: Keras' own, like `name`."""
@@ -46,8 +50,3 @@ class LipschitzResidual(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> Sequence[int | None]:
         """The shape of either input."""
         return input_shape[0]
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        start = keras.initializers.serialize(self.balance_initializer)
-        return {**super().get_config(), "balance_initializer": start}

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 class NoiseSource(Protocol):
     """Interface for a source of random numbers of shape `(batch, ...)`, drawn row by row."""
@@ -56,8 +58,10 @@ def noise(training: bool | None) -> NoiseSource | None:
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class Dropout(keras.layers.Layer):
+class Dropout(Layer):
     """Zeroes each unit with probability `rate` and scales the rest by `1 / (1 - rate)` (Srivastava et al., 2014)."""
+
+    arguments = "rate"
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
         """Args: rate: The probability, at least 0 and below 1; kwargs: Keras' own, for example `name`."""
@@ -84,18 +88,12 @@ class Dropout(keras.layers.Layer):
         kept = tf.cast(source.uniform(inputs.shape) >= self.rate, inputs.dtype)
         return inputs * kept / tf.cast(1 - self.rate, inputs.dtype)
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "rate": self.rate}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class GaussianNoise(keras.layers.Layer):
+class GaussianNoise(Layer):
     """Adds Gaussian noise of standard deviation `stddev` to each unit."""
+
+    arguments = "stddev"
 
     def __init__(self, stddev: float, **kwargs: Any) -> None:
         """Args: stddev: In units of the input, at least 0; kwargs: Keras' own, for example `name`."""
@@ -120,14 +118,6 @@ class GaussianNoise(keras.layers.Layer):
         if source is None:
             return inputs
         return inputs + tf.cast(self.stddev * source.normal(inputs.shape), inputs.dtype)
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "stddev": self.stddev}
 
 
 def noisy_layers(model: keras.Model) -> list[keras.layers.Layer]:

@@ -19,6 +19,8 @@ from ganlab.layers.sll import MARGIN
 class _Orthogonal(_AlmostOrthogonal):
     """Sizes, and as many channels as the wider of the input and the output has."""
 
+    arguments = "filters kernel_size"
+
     def __init__(
         self,
         filters: int,
@@ -46,10 +48,6 @@ class _Orthogonal(_AlmostOrthogonal):
         """`(n, height, width, filters)`."""
         return (*input_shape[:3], self.filters)
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "filters": self.filters, "kernel_size": self.kernel_size}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class SkewConv2D(_Orthogonal):
@@ -67,6 +65,8 @@ class SkewConv2D(_Orthogonal):
     filled up with zeros, and of a narrower output the first channels are kept. Takes images
     `(n, height, width, channels)`.
     """
+
+    arguments = "terms"
 
     def __init__(
         self,
@@ -124,10 +124,6 @@ class SkewConv2D(_Orthogonal):
             y = x + tf.nn.conv2d(y, kernel, 1, "SAME") / j
         return self._with_bias(y[..., : self.filters])
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "terms": self.terms}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class OrthogonalConv2D(_Orthogonal):
@@ -145,6 +141,8 @@ class OrthogonalConv2D(_Orthogonal):
     (at most 3e-4 below with 512 channels): no gradient gets shorter, except by what fewer filters drop. With "same",
     zeros beyond the border, they are at most one. Takes images `(n, height, width, channels)`.
     """
+
+    arguments = "padding"
 
     def __init__(
         self,
@@ -205,10 +203,6 @@ class OrthogonalConv2D(_Orthogonal):
         if self.padding == "same":
             return self._with_bias(tf.nn.conv2d(inputs, kernel, 1, "SAME"))
         return self._with_bias(tf.nn.conv2d(_continued(inputs, self._borders), kernel, 1, "VALID"))
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "padding": self.padding}
 
 
 def _orthonormal(matrices: tf.Tensor) -> tf.Tensor:

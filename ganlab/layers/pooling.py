@@ -10,13 +10,15 @@ import keras
 import tensorflow as tf
 
 from ganlab.layers.almost_orthogonal import known_channels, pair_of
+from ganlab.layers.base import Layer
 
 _TINY = 1e-12  # under the square root: the norm with one more coordinate of 1e-6, so the constant stays
 
 
-class _Windows(keras.layers.Layer):
+class _Windows(Layer):
     """Windows side by side, each `(height, width)` pixels; rows and columns that fill no window are left out."""
 
+    arguments = "pool_size"
     lipschitz_constant = 1.0  # each number lies in one window at most, and each window's map has norm one
 
     def __init__(self, pool_size: int | Sequence[int] = 2, **kwargs: Any) -> None:
@@ -39,10 +41,6 @@ class _Windows(keras.layers.Layer):
         """`(n, height // pool height, width // pool width, channels)`."""
         sides = zip(input_shape[1:3], self.pool_size, strict=True)
         return (input_shape[0], *(None if n is None else n // pool for n, pool in sides), input_shape[3])
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "pool_size": self.pool_size}
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
@@ -73,7 +71,7 @@ class L2NormPooling2D(_Windows):
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class InvertibleDownsampling(keras.layers.Layer):
+class InvertibleDownsampling(Layer):
     """The pixels of each window as channels of one: `(n, h, w, c)` to `(n, h / size, w / size, size^2 c)`.
 
     Jacobsen, Smeulders and Oyallon, "i-RevNet: deep invertible networks" (2018), section 3.1; also called pixel
@@ -81,6 +79,7 @@ class InvertibleDownsampling(keras.layers.Layer):
     `(i * size + j) * c + k` of a window is channel k of its pixel `(i, j)`.
     """
 
+    arguments = "size"
     lipschitz_constant = 1.0  # a permutation
 
     def __init__(self, size: int = 2, **kwargs: Any) -> None:
@@ -108,7 +107,3 @@ class InvertibleDownsampling(keras.layers.Layer):
         """`(n, h / size, w / size, size^2 c)`."""
         space = (None if n is None else n // self.size for n in input_shape[1:3])
         return (input_shape[0], *space, self.size**2 * int(input_shape[3] or 0))
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "size": self.size}

@@ -9,9 +9,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class HouseholderActivation(keras.layers.Layer):
+class HouseholderActivation(Layer):
     """Reflects each pair of neighbours on the last axis onto one side of a line through zero, whose angle is trained.
 
     Singla, Singla and Feizi, "Improved deterministic l2 robustness on CIFAR-10 and CIFAR-100" (2022), definition 1: a
@@ -20,6 +22,7 @@ class HouseholderActivation(keras.layers.Layer):
     activation keeps norms of gradients, as `GroupSort` does.
     """
 
+    arguments = "angle_initializer"
     lipschitz_constant = 1.0  # identity and reflection, which agree on the line between them
 
     def __init__(self, angle_initializer: Any = None, **kwargs: Any) -> None:
@@ -56,12 +59,3 @@ class HouseholderActivation(keras.layers.Layer):
         reflected = first * cosine + second * sine, first * sine - second * cosine
         sides = [tf.where(stays, a, b) for a, b in zip((first, second), reflected, strict=True)]
         return tf.reshape(tf.stack(sides, axis=-1), tf.shape(inputs))
-
-    def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        start = keras.initializers.serialize(self.angle_initializer)
-        return {**super().get_config(), "angle_initializer": start}

@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.functional import resize, resizing_matrix
+from ganlab.layers.base import Layer
 
 _ROUNDING = 1 + 1e-6  # the matrices are float32
 
@@ -53,11 +54,13 @@ class UpSampling2D(keras.layers.UpSampling2D):
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class Resizing(keras.layers.Layer):
+class Resizing(Layer):
     """Resizes images to one size.
 
     The output is that of `keras.layers.Resizing`, up to rounding. Returns the layer's compute dtype.
     """
+
+    arguments = "height width interpolation antialias data_format"
 
     def __init__(
         self,
@@ -109,11 +112,6 @@ class Resizing(keras.layers.Layer):
         if self.data_format == "channels_first":
             return (*input_shape[:2], self.height, self.width)
         return (input_shape[0], self.height, self.width, input_shape[3])
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        own = ("height", "width", "interpolation", "antialias", "data_format")
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}}
 
 
 def _resized(x: tf.Tensor, size: tuple[int, int], data_format: str, interpolation: str, antialias: bool) -> tf.Tensor:

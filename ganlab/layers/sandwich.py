@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ganlab import functional
 from ganlab.layers.almost_orthogonal import known_channels
+from ganlab.layers.base import Layer
 from ganlab.layers.sll import MARGIN
 
 # Those of keras.activations that act on single numbers, with slopes between zero and one.
@@ -21,7 +22,7 @@ ACTIVATIONS = (
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class SandwichDense(keras.layers.Layer):
+class SandwichDense(Layer):
     """A dense layer of constant one with its activation: `sqrt(2) A' Psi s(sqrt(2) Psi^-1 B x + b)`.
 
     Wang and Manchester, "Direct parameterization of Lipschitz-bounded deep networks" (2023): Psi is diagonal and
@@ -34,6 +35,7 @@ class SandwichDense(keras.layers.Layer):
     `log_psi` is the logarithm of Psi's diagonal. Takes `(n, ..., inputs)` and returns `(n, ..., units)`.
     """
 
+    arguments = "units activation kernel_initializer bias_initializer"
     lipschitz_constant = 1.0
 
     def __init__(
@@ -106,13 +108,3 @@ class SandwichDense(keras.layers.Layer):
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
         """The input's shape with `units` for its last axis."""
         return (*input_shape[:-1], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": keras.activations.serialize(self.activation),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }

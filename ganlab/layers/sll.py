@@ -10,14 +10,16 @@ import tensorflow as tf
 
 from ganlab import functional
 from ganlab.layers.almost_orthogonal import known_channels, pair_of
+from ganlab.layers.base import Layer
 
 MARGIN = 1 + 2e-6  # above what rounding takes off T
 TINY = 1e-12  # so that a hidden unit without weights is zero and not zero over zero
 
 
-class _SLL(keras.layers.Layer):
+class _SLL(Layer):
     """A kernel, a bias, log q, and T, for the dense layer and the convolution."""
 
+    arguments = "kernel_initializer bias_initializer"
     lipschitz_constant = 1.0  # theorem 3, for any activation with slopes between zero and one
 
     def __init__(self, kernel_initializer: Any, bias_initializer: Any, **kwargs: Any) -> None:
@@ -36,18 +38,6 @@ class _SLL(keras.layers.Layer):
         q = tf.exp(tf.convert_to_tensor(self.log_q))
         return 2.0 / (functional.gram_row_sums(kernel, outputs=True, weights=q) * MARGIN + TINY)
 
-    def compute_output_shape(self, input_shape: Sequence[int | None]) -> Sequence[int | None]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {
-            **super().get_config(),
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-        }
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class SLLDense(_SLL):
@@ -57,6 +47,8 @@ class SLLDense(_SLL):
     theorem 3: `T = diag(sum_j |W'W|_ij q_j / q_i)` with trained positive q. `kernel` is W, `(inputs, units)`, and
     `log_q` the logarithm of q. Takes `(n, ..., inputs)` and returns the same shape.
     """
+
+    arguments = "units"
 
     def __init__(
         self,
@@ -90,10 +82,6 @@ class SLLDense(_SLL):
         hidden = tf.nn.relu(keras.ops.matmul(inputs, cast) + self.bias)
         return inputs - keras.ops.matmul(hidden * factors, tf.transpose(cast))
 
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "units": self.units}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
 class SLLConv2D(_SLL):
@@ -104,6 +92,8 @@ class SLLConv2D(_SLL):
     kernel's convolution with itself; it holds for any size of image. Takes `(n, height, width, channels)` and returns
     the same shape.
     """
+
+    arguments = "filters kernel_size"
 
     def __init__(
         self,
@@ -141,7 +131,3 @@ class SLLConv2D(_SLL):
         factors, cast = tf.cast(self._factors(kernel), inputs.dtype), tf.cast(kernel, inputs.dtype)
         hidden = tf.nn.relu(tf.nn.conv2d(inputs, cast, 1, "SAME") + self.bias)
         return inputs - tf.nn.conv2d_transpose(hidden * factors, cast, tf.shape(inputs), 1, "SAME")
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "filters": self.filters, "kernel_size": self.kernel_size}

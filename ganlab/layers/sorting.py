@@ -7,9 +7,11 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.layers.base import Layer
+
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class GroupSort(keras.layers.Layer):
+class GroupSort(Layer):
     """Sorts the last axis in groups of `group_size` neighbours, each in ascending order.
 
     Anil, Lucas and Grosse, "Sorting out Lipschitz function approximation" (2019), section 4: an activation that
@@ -17,6 +19,7 @@ class GroupSort(keras.layers.Layer):
     MaxMin; one group of all units is FullSort.
     """
 
+    arguments = "group_size"
     lipschitz_constant = 1.0  # a permutation, and continuous where it changes
 
     def __init__(self, group_size: int = 2, **kwargs: Any) -> None:
@@ -46,17 +49,9 @@ class GroupSort(keras.layers.Layer):
             ordered = tf.sort(grouped, axis=-1)
         return tf.reshape(ordered, tf.shape(inputs))
 
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The input's shape."""
-        return input_shape
-
-    def get_config(self) -> dict[str, Any]:
-        """Keras' configuration."""
-        return {**super().get_config(), "group_size": self.group_size}
-
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class FullSort(keras.layers.Layer):
+class FullSort(Layer):
     """Sorts the last axis in ascending order: `GroupSort` with one group (Anil, Lucas and Grosse, 2019)."""
 
     lipschitz_constant = 1.0
@@ -64,7 +59,3 @@ class FullSort(keras.layers.Layer):
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """The sorted input."""
         return tf.sort(inputs, axis=-1)
-
-    def compute_output_shape(self, input_shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-        """The input's shape."""
-        return input_shape

@@ -77,7 +77,7 @@ def _step(
     norms = [tf.norm(gradient, axis=1) for gradient in towards]
     # Float32: what is left of a rise between points that nearly meet, or of a large score, is rounding.
     exact = distance > 1e-3 * (1.0 + tf.norm(_rows(x), axis=1))
-    found = [tf.reduce_max(each) for each in (*norms, tf.where(exact, slope, 0.0))]
+    steepest = [tf.reduce_max(each) for each in (*norms, tf.where(exact, slope, 0.0))]
     direction = tf.math.divide_no_nan(between, distance[:, None])
     ends = []
     for end, gradient, way in ((x, towards[0], 1.0), (y, towards[1], -1.0)):
@@ -85,7 +85,7 @@ def _step(
         length = tf.norm(ascent, axis=1, keepdims=True)
         moved = rate * distance[:, None] * tf.math.divide_no_nan(ascent, length)
         ends.append(end + tf.reshape(moved, tf.shape(end)))
-    return ends[0], ends[1], tf.reduce_max(tf.stack(found))
+    return ends[0], ends[1], tf.reduce_max(tf.stack(steepest))
 
 
 def _rows(x: tf.Tensor) -> tf.Tensor:

@@ -35,15 +35,6 @@ def averaged_bound(chain: Chain) -> float:
     return float(sum(_norm(_times(chain.last[None], path)) * size for path, size in paths))
 
 
-def product_bound(chain: Chain) -> float:
-    """The product of the norms of all matrices and the largest slopes of all activations."""
-    total = float(np.linalg.norm(chain.last))
-    for stage in chain.stages:
-        steepest = max(float(np.abs(slopes).max()) for slopes in (stage.lower, stage.upper))
-        total *= _norm(stage.matrix) * steepest
-    return total
-
-
 def _times(matrix: np.ndarray, path: np.ndarray | None) -> np.ndarray:
     return matrix if path is None else matrix @ path
 

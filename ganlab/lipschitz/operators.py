@@ -202,7 +202,7 @@ def operators(critic: keras.Model, *, reshaped: bool = False) -> dict[str, Opera
     if reshaped:
         return {name: ReshapedMatrix.of(weight) for name, weight in weights.items() if len(weight.shape) >= 2}
     names = {id(weight): name for name, weight in weights.items()}
-    found: dict[str, Operator] = {}
+    by_name: dict[str, Operator] = {}
     for layer in critic._flatten_layers(include_self=True, recursive=True):
         owned = [weight for weight in layer._trainable_variables if len(weight.shape) >= 2 and id(weight) in names]
         if not owned or isinstance(layer, _elementwise()):
@@ -215,8 +215,8 @@ def operators(critic: keras.Model, *, reshaped: bool = False) -> dict[str, Opera
                 "ConvTranspose layers on inputs of known size. Build the critic from those, or take kernels as "
                 'matrices (operator = "matrix" where a constraint has that).'
             )
-        found[names[id(owned[0])]] = operator
-    return found
+        by_name[names[id(owned[0])]] = operator
+    return by_name
 
 
 def operator_of(layer: Any, input_shape: Any) -> Operator | None:

@@ -137,7 +137,7 @@ def _has_inside(faces: np.ndarray) -> bool:
 
     inputs = faces.shape[1] - 1
     table = np.column_stack([faces[:, :-1], np.ones(len(faces))])
-    found = linprog(
+    program = linprog(
         np.append(np.zeros(inputs), -1.0),
         A_ub=table,
         b_ub=faces[:, -1],
@@ -145,4 +145,4 @@ def _has_inside(faces: np.ndarray) -> bool:
         method="highs",
     )
     infeasible = 2
-    return found.status != infeasible and (found.x is None or found.x[-1] > _SMALLEST)
+    return program.status != infeasible and (program.x is None or program.x[-1] > _SMALLEST)

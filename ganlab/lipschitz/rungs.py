@@ -110,11 +110,11 @@ def ladder(
         if units > _SMALL:
             return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}."
         try:
-            found = exact_constant(of, seconds=seconds)
+            exact = exact_constant(of, seconds=seconds)
         except Unknown as unknown:
             return None, f"The critic has no linear pieces: {unknown}."
-        done = found.lower == found.upper
-        return found.upper, "" if done else f"not finished; at least {found.lower:.4g}"
+        done = exact.lower == exact.upper
+        return exact.upper, "" if done else f"not finished; at least {exact.lower:.4g}"
 
     tightened: dict[str, Callable[[Chain], Any]] = {
         "averaged": lambda of: (averaged_bound(of), ""),

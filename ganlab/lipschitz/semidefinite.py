@@ -170,18 +170,18 @@ def _value(chain: Chain, logs: np.ndarray, barrier: float = 0.0) -> tuple[float,
 
 def _direction(gradient: np.ndarray, history: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """The direction of L-BFGS (Nocedal, 1980); that of steepest descent where the history does not curve upwards."""
-    found, factors = gradient.copy(), []
+    direction, factors = gradient.copy(), []
     for moved, turned in reversed(history):
         curve = float(moved @ turned)
-        factor = float(moved @ found) / curve if curve > 0 else 0.0
+        factor = float(moved @ direction) / curve if curve > 0 else 0.0
         factors.append(factor)
-        found -= factor * turned
+        direction -= factor * turned
     if history and (curve := float(history[-1][0] @ history[-1][1])) > 0:
-        found *= curve / float(history[-1][1] @ history[-1][1])
+        direction *= curve / float(history[-1][1] @ history[-1][1])
     else:
-        found /= max(1.0, float(np.abs(found).max()))
+        direction /= max(1.0, float(np.abs(direction).max()))
     for (moved, turned), factor in zip(history, reversed(factors), strict=True):
         curve = float(moved @ turned)
         if curve > 0:
-            found += (factor - float(turned @ found) / curve) * moved
-    return -found if float(found @ gradient) > 0 else -gradient
+            direction += (factor - float(turned @ direction) / curve) * moved
+    return -direction if float(direction @ gradient) > 0 else -gradient

@@ -36,14 +36,13 @@ def report(results: Mapping[str, Any]) -> str:
     Args:
         results: The content of results.json. All text in it is escaped.
     """
-    package = str(__package__)
     rows = rows_of(results)
     places, order = overview(results, rows)
     return page(
-        package,
+        "ganlab_benchmark",
         "benchmark.html",
         title=f"Benchmark: {results['suite']['title']}",
-        style=resources.files(package).joinpath("templates", "benchmark.css").read_text(encoding="utf-8"),
+        style=resources.files("ganlab_benchmark").joinpath("templates", "benchmark.css").read_text(encoding="utf-8"),
         results=results,
         rows=rows,
         places=places,

@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ganlab.run import Run
 from ganlab.runs import create_run
 from ganlab.telemetry import JsonLinesWriter, Record
+from ganlab.telemetry.plots import image_grid
 
 SETTINGS = {
     "dataset": "digits",
@@ -97,3 +100,31 @@ def write_run(
         writer.scalars(records)
     writer.close()
     return run
+
+
+def add_samples(run: Run, step: int = 40, png: bytes | None = None) -> bytes:
+    """Adds a picture to a run, a black grid if none is given, and returns it."""
+    folder = run.path / "samples"
+    folder.mkdir(exist_ok=True)
+    picture = image_grid(np.zeros((4, 8, 8, 1), np.float32)) if png is None else png
+    (folder / f"step-{step:08d}.png").write_bytes(picture)
+    return picture
+
+
+def write_runs(root: Path, *, weights: Sequence[float] = (0.1, 1.0, 10.0), seeds: int = 3, **options: Any) -> Path:
+    """Runs of several weights: the wider the weight, the larger the figures."""
+    for number, weight in enumerate(weights):
+        for seed in range(seeds):
+            rng = np.random.default_rng(100 * number + seed)
+            fall = np.geomspace(10.0 * (number + 1), 0.05 * (number + 1), 8) * rng.uniform(0.9, 1.1, 8)
+            run = write_run(
+                root / f"w{weight}" / f"s{seed}",
+                seed=seed,
+                settings={**SETTINGS, "constraints.gradient_penalty.weight": weight},
+                metrics={"critic/wasserstein": fall, "critic/loss": -fall},
+                evaluation={"mode_coverage/modes": rng.integers(0, 9, 2), "exact_w1/distance": fall[[3, 7]] / 7},
+                wall_seconds=200.0 + 3.7 * seed,
+                **{"spread": 0.25, **options},
+            )
+            add_samples(run)
+    return root

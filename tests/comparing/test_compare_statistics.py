@@ -9,7 +9,6 @@ import scipy.stats
 
 from ganlab.comparing import statistics
 from ganlab.comparing.statistics import (
-    BOOTSTRAP_FROM,
     bootstrap_intervals,
     estimate,
     improvement,
@@ -31,13 +30,6 @@ def test_three_runs_by_hand():
     assert found.high == pytest.approx(2 + 2.484138, abs=1e-6)
 
 
-@pytest.mark.parametrize("n", range(2, BOOTSTRAP_FROM))
-def test_students_interval_is_scipys(n):
-    values = draws(n)
-    expected = scipy.stats.t.interval(0.95, n - 1, values.mean(), scipy.stats.sem(values))
-    assert student_interval(values) == pytest.approx(expected, rel=1e-6, abs=1e-6)
-
-
 def test_from_twenty_runs_the_interval_is_the_bootstraps():
     values = draws(20)
     expected = scipy.stats.bootstrap(
@@ -52,7 +44,7 @@ def test_from_twenty_runs_the_interval_is_the_bootstraps():
     assert estimate(values[:19]).method == "student"
 
 
-@pytest.mark.parametrize("n", [8, 9, 10, 11, 20, 41])
+@pytest.mark.parametrize("n", [8, 11, 41])
 def test_the_interquartile_mean_is_scipys_trimmed_mean(n):
     values = draws(n)
     assert interquartile_mean(values) == pytest.approx(scipy.stats.trim_mean(values, 0.25), rel=1e-12)
@@ -130,8 +122,7 @@ def test_a_single_run_has_no_probability(sides):
     assert improvement(*sides, "max", "x") is None
 
 
-@pytest.mark.parametrize("m", [2, 3, 5, 10, 40])
-@pytest.mark.parametrize("n", [2, 5, 17])
+@pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 17), (40, 5)])
 @pytest.mark.parametrize("probability", [0.0, 0.1, 0.5, 0.85, 1.0])
 def test_newcombes_interval_solves_its_equation(m, n, probability):
     def beyond(p):

@@ -1,7 +1,5 @@
 """The HTML of `ganlab compare --html`: its figures, its pictures, and its safety against strangers' runs."""
 
-import base64
-import io
 import json
 import math
 import re
@@ -12,44 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from PIL import Image
 from reports import read
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, add_samples, write_run, write_runs
 
 from ganlab.cli import cli
 from ganlab.comparing import compare, to_html
-from ganlab.telemetry.plots import image_grid
 
 # Attributes that may hold an address, and the only places that a page of one file may point to.
 ADDRESSES = ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background", "style")
 INSIDE = ("#", "data:image/png;base64,", "data:image/jpeg;base64,")
-
-
-def add_samples(run, step=40, png=None):
-    folder = run.path / "samples"
-    folder.mkdir(exist_ok=True)
-    picture = image_grid(np.zeros((4, 8, 8, 1), np.float32)) if png is None else png
-    (folder / f"step-{step:08d}.png").write_bytes(picture)
-    return picture
-
-
-def write_runs(root, *, weights=(0.1, 1.0, 10.0), seeds=3, **options):
-    """Runs of several weights: the wider the weight, the larger the figures."""
-    for number, weight in enumerate(weights):
-        for seed in range(seeds):
-            rng = np.random.default_rng(100 * number + seed)
-            fall = np.geomspace(10.0 * (number + 1), 0.05 * (number + 1), 8) * rng.uniform(0.9, 1.1, 8)
-            run = write_run(
-                root / f"w{weight}" / f"s{seed}",
-                seed=seed,
-                settings={**SETTINGS, "constraints.gradient_penalty.weight": weight},
-                metrics={"critic/wasserstein": fall, "critic/loss": -fall},
-                evaluation={"mode_coverage/modes": rng.integers(0, 9, 2), "exact_w1/distance": fall[[3, 7]] / 7},
-                wall_seconds=200.0 + 3.7 * seed,
-                **{"spread": 0.25, **options},
-            )
-            add_samples(run)
-    return root
 
 
 @pytest.fixture(scope="module")
@@ -243,13 +212,6 @@ def test_a_configuration_without_values_is_marked_in_the_legend(tmp_path):
     assert sorted(entry.text for entry in entries) == ["digits", "other (no values)"]
 
 
-def test_a_box_without_its_tick_hides_its_series_in_all_charts(page, runs):
-    style = page.one("style").text
-    for number in range(3):
-        assert page.one("input", id=f"show-{number}").attributes["type"] == "checkbox"
-        assert f":root:has(#show-{number}:not(:checked)) .chart .c{number} {{ display: none; }}" in style
-
-
 def test_lines_bands_and_spreads_are_those_of_the_runs(tmp_path):
     write_run(tmp_path / "s0", seed=0, metrics={"critic/loss": (0.0, 1.0, 2.0)}, spread=0.5)
     write_run(tmp_path / "s1", seed=1, metrics={"critic/loss": (2.0, 3.0, 2.0)}, spread=1.5)
@@ -292,55 +254,6 @@ def test_many_lines_have_no_bands_and_a_legend_that_folds(tmp_path):
     assert "Bands are not drawn" in curves.text
     for figure in curves.all("figure"):
         assert len(figure.one("details").all("label")) == 13
-
-
-def test_the_newest_samples_of_each_run_are_in_the_page(tmp_path):
-    run = write_run(tmp_path / "s0")
-    add_samples(run, step=20)
-    newest = add_samples(run, step=100_000, png=image_grid(np.ones((9, 8, 8, 3), np.float32)))
-    write_run(tmp_path / "s1", seed=1)  # has none
-
-    image = section(read(to_html(compare([tmp_path]))), "samples").one("img")
-
-    assert base64.b64decode(image.attributes["src"].removeprefix("data:image/png;base64,")) == newest
-    assert "seed 0, step 100000" in image.attributes["alt"]
-
-
-def test_large_pictures_are_scaled_down(tmp_path):
-    noise = np.random.default_rng(0).uniform(-1, 1, (16, 128, 128, 3)).astype(np.float32)
-    png = image_grid(noise)
-    assert len(png) > 700_000
-    add_samples(write_run(tmp_path / "s0"), png=png)
-
-    source = section(read(to_html(compare([tmp_path]))), "samples").one("img").attributes["src"]
-
-    kind, _, data = source.partition(";base64,")
-    assert kind == "data:image/jpeg"
-    assert 20_000 < len(data) <= 300_000
-    whole, smaller = Image.open(io.BytesIO(png)), Image.open(io.BytesIO(base64.b64decode(data)))
-    assert smaller.width / smaller.height == pytest.approx(whole.width / whole.height, rel=0.01)
-    assert smaller.width >= whole.width / 4
-
-
-def test_six_runs_with_large_samples_stay_below_three_megabytes(tmp_path):
-    noise = np.random.default_rng(0).uniform(-1, 1, (16, 128, 128, 3)).astype(np.float32)
-    write_runs(tmp_path, weights=(1.0, 2.0), seeds=3)
-    for run in tmp_path.glob("*/*"):
-        (run / "samples" / "step-00000050.png").write_bytes(image_grid(noise))
-
-    text = to_html(compare([tmp_path]))
-
-    assert text.count("data:image/jpeg") == 6
-    assert len(text.encode()) < 3_000_000
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"GIF89a", b"\x89PNG\r\n\x1a\n" + bytes(400_000), b"<script>alert(1)</script>"]
-)
-def test_files_that_are_not_pictures_are_left_out(tmp_path, content):
-    add_samples(write_run(tmp_path / "s0"), png=content)
-
-    assert "samples" not in ids(read(to_html(compare([tmp_path]))))
 
 
 def test_texts_from_a_run_are_never_markup(tmp_path):

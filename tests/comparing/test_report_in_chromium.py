@@ -9,8 +9,7 @@ import subprocess
 import threading
 
 import pytest
-from synthetic import SETTINGS, write_run
-from test_report import write_runs
+from synthetic import SETTINGS, write_run, write_runs
 
 from ganlab.comparing import compare, to_html
 

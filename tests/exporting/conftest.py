@@ -50,6 +50,20 @@ def digits(trained):
 
 
 @pytest.fixture
+def ganlab(tmp_path, monkeypatch):
+    """Runs a command line in an empty folder; returns its output, or its message if it must fail with a code."""
+    monkeypatch.setattr(plugins, "_current", None)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result.stdout if code == 0 else result.stderr
+
+    return run
+
+
+@pytest.fixture
 def without_ganlab(environment):
     """A new environment, as `environment`, in which neither ganlab nor its plugins can be imported."""
     own = environment("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()

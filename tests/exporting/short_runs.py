@@ -6,7 +6,7 @@ experiment.steps = 4
 experiment.critic_steps = 1
 experiment.batch_size = 16
 experiment.checkpoint_every = 2
-experiment.evaluate_every = 0
+experiment.evaluate_every = 2
 experiment.seed = 3
 optimizers.adam.learning_rate = 0.01
 """

@@ -8,17 +8,14 @@ import re
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from synthetic import SETTINGS, write_run
 
 from ganlab.cli import cli
 from ganlab.comparing import compare
-
-sys.path.append(str(Path(__file__).parents[1] / "comparing"))
-from synthetic import SETTINGS, write_run
 
 WEIGHT = "constraints.gradient_penalty.weight"
 MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"

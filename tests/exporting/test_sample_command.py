@@ -9,63 +9,8 @@ import zlib
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import ganlab as lab
-from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
-
-EXPERIMENT = """
-include 'base/wgan_gp.gin'
-experiment.dataset = @datasets.{dataset}()
-experiment.architecture = @architectures.mlp()
-experiment.steps = 4
-experiment.critic_steps = 1
-experiment.batch_size = 16
-experiment.checkpoint_every = 2
-experiment.evaluate_every = 2
-experiment.seed = 5
-architectures.mlp.width = 8
-strategies.mirrored.virtual_replicas = 2
-"""
-
-
-@pytest.fixture(autouse=True)
-def _found_anew(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
-
-
-@pytest.fixture
-def ganlab(tmp_path, monkeypatch):
-    """Runs a command line in an empty folder; returns its output, or its message if it must fail with a code."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result.stdout if code == 0 else result.stderr
-
-    return run
-
-
-def _train(folder, dataset):
-    (folder / "exp.gin").write_text(EXPERIMENT.format(dataset=dataset))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
-        command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]
-        result = CliRunner().invoke(cli, [str(argument) for argument in command])
-    assert result.exit_code == 0, result.output
-    return folder / "runs" / "exp" / "one"
-
-
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory, cpus):
-    return _train(tmp_path_factory.mktemp("digits"), "digits")
-
-
-@pytest.fixture(scope="module")
-def points(tmp_path_factory, cpus):
-    return _train(tmp_path_factory.mktemp("points"), "gaussian_ring")
 
 
 def pixels(png):
@@ -78,9 +23,9 @@ def pixels(png):
 
 def test_picture_equals_the_one_of_training(ganlab, digits, tmp_path):
     output = ganlab("sample", digits, "-o", "grid.png")
-    assert output == "Wrote grid.png: 64 samples of seed 5 at step 4.\n"
+    assert output == "Wrote grid.png: 64 samples of seed 3 at step 4.\n"
     assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000004.png").read_bytes()
-    assert ganlab("sample", digits, "-o", "grid.png", "--checkpoint", 2, "-n", 64, "--seed", 5).endswith("step 2.\n")
+    assert ganlab("sample", digits, "-o", "grid.png", "--checkpoint", 2, "-n", 64, "--seed", 3).endswith("step 2.\n")
     assert (tmp_path / "grid.png").read_bytes() == (digits / "samples" / "step-00000002.png").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["grid.png"]
 
@@ -103,7 +48,7 @@ def test_numbers_are_samples_and_latents_without_pickles(ganlab, digits, tmp_pat
     ganlab("sample", digits, "-o", "s.npz", "-n", 10, "--seed", 1, "--truncation", 0.7)
     with np.load(tmp_path / "s.npz", allow_pickle=False) as kept:
         assert set(kept) == {"samples", "latents"}
-        assert (kept["samples"].shape, kept["latents"].shape) == ((10, 8, 8, 1), (10, 2))
+        assert (kept["samples"].shape, kept["latents"].shape) == ((10, 8, 8, 1), (10, 5))
         assert kept["samples"].dtype == kept["latents"].dtype == np.float32
         assert np.abs(kept["latents"]).max() <= 0.7
         generated = lab.Run(digits).generator()(kept["latents"])
