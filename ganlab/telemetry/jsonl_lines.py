@@ -74,7 +74,9 @@ class Line:
     def pick(self, tags: Collection[str]) -> tuple[int, list[Record]]:
         """Its step and some of its metrics, like `parse` but without parsing the others."""
         begun = _BEGINNING.match(self.text)
-        if not begun or not self.text.endswith(_ENDING):
+        # Without a backslash, and in ASCII, no name is spelled in two ways or ends in that of another.
+        plain = self.text.isascii() and b"\\" not in self.text
+        if not begun or not plain or not self.text.endswith(_ENDING):
             return self._parsed(tags)
         step, records = int(begun[1]), []
         for tag in tags:
@@ -83,9 +85,7 @@ class Line:
             if at < 0:
                 continue
             end = at + len(name)
-            # The name may also end that of another metric, with a quotation mark in it, or be there twice.
-            escaped, twice = self.text[at - 1 : at] == b"\\", self.text.find(name, end) >= 0
-            if escaped or twice or not self.text.startswith(_ENTRY, end):
+            if self.text.find(name, end) >= 0 or not self.text.startswith(_ENTRY, end):  # it may be there twice
                 return self._parsed(tags)
             entry = self.text[end + len(b": ") : self.text.index(b"}", end) + 1]
             records.append(_record(step, tag, json.loads(entry)))
