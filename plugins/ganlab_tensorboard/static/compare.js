@@ -24,7 +24,7 @@ export function compareView(root, refresh) {
   const notes = el('ul', { className: 'list note' });
   const noteBox = el('details', {}, el('summary', {}, 'Notes'), notes);
   const curves = chart('Curves');
-  setOptions(better, [['', 'as ganlab knows'], ['max', 'higher is better'], ['min', 'lower is better']], get('better'));
+  setOptions(better, [['', 'automatic'], ['max', 'higher is better'], ['min', 'lower is better']], get('better'));
   setOptions(axis, [['steps', 'steps'], ['examples', 'examples'], ['time', 'wall time']], get('x', 'steps'));
   log.checked = get('log') === '1';
   weight.value = get('smooth', '0');
