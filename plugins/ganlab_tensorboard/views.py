@@ -94,7 +94,7 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
     for row, one in zip(data["configurations"], made.configurations, strict=True):
         row["runs"] = [
             {"id": ids[run.path], "name": run.name, "seed": run.seed, "status": run.status, "step": run.step}
-            | {"ill": bool(run.health), "warnings": len(run.warnings)}
+            | {"unhealthy": bool(run.health), "warnings": len(run.warnings)}
             for run in one.runs
         ]
         row["examples_per_step"] = _examples(one)

@@ -1,46 +1,20 @@
-"""The tab in headless Chromium, in TensorBoard: a small sweep, and runs made to attack the page.
-
-With GANLAB_PICTURES=FOLDER the pictures of every view are left there.
-"""
+"""The tab in headless Chromium, in TensorBoard: a small sweep, and runs made to attack the page."""
 
 import json
-import os
-import re
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from synthetic import SETTINGS, write_run
 
 from ganlab.runs import find_runs
 
-PICTURES = os.environ.get("GANLAB_PICTURES")
 VIEWS = ("compare", "replicas", "samples", "lipschitz")
 DIAGNOSTICS = ("gradient_norms", "slopes", "lipschitz_interval", "weights", "wasserstein_error")
 ATTACK = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[test]'")
-    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("needs a browser and its driver: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    # No sandbox: in containers it needs privileges, and the only page is our own. Their /dev/shm is small.
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield browser
-    browser.quit()
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +66,8 @@ def attack(tmp_path_factory):
 class Tab:
     """The tab in TensorBoard's page."""
 
-    def __init__(self, browser, address):
-        self.browser, self.address = browser, address
+    def __init__(self, browser, address, until, keep):
+        self.browser, self.address, self.until, self.keep = browser, address, until, keep
 
     def open(self, view, width=1300, height=1000, dark=False, **choices):
         """Opens a view and waits until it has drawn."""
@@ -116,18 +90,6 @@ class Tab:
     def run(self, script):
         return self.browser.execute_script(script)
 
-    def until(self, ready, seconds=60):
-        end = time.monotonic() + seconds
-        while not (value := ready()):
-            assert time.monotonic() < end, "not drawn in time"
-            time.sleep(0.1)
-        return value
-
-    def keep(self, name):
-        if PICTURES:
-            time.sleep(1)
-            self.browser.save_screenshot(str(Path(PICTURES) / f"{name}.png"))
-
     def requested(self):
         """The addresses that were asked for since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
@@ -136,23 +98,14 @@ class Tab:
 
 
 @pytest.fixture(scope="module")
-def serve(browser):
-    servers = []
-
-    def start(folder):
-        command = [sys.executable, "-m", "ganlab", "tensorboard", folder, "--port", "0"]
-        servers.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-        return Tab(browser, re.search(r"http://\S+/", servers[-1].stdout.readline())[0])
-
-    yield start
-    for server in servers:
-        server.terminate()
-        server.wait(30)
+def opened(browser, serve, until, keep):
+    """Serves a folder and returns its tab."""
+    return lambda folder: Tab(browser, serve(folder), until, keep)
 
 
 @pytest.fixture(scope="module")
-def tab(serve, sweep):
-    return serve(sweep)
+def tab(opened, sweep):
+    return opened(sweep)
 
 
 def test_compare_shows_the_numbers_of_the_command(tab, sweep):
@@ -216,10 +169,10 @@ def test_replicas_samples_and_lipschitz_draw(tab, sweep):
     assert "constraints.spectral_norm" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 
-def test_lipschitz_shows_what_was_logged_and_no_empty_cards(serve, tmp_path):
+def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     slope = {"constraints/gradient_penalty/slope": (2.0, 1.5, 1.1), "critic/loss": (1.0, 2.0, 3.0)}
     write_run(tmp_path / "penalty", seed=0, metrics=slope)
-    tab = serve(tmp_path)
+    tab = opened(tmp_path)
     tab.open("lipschitz")
     tab.keep("lipschitz-penalty")
     titles = (
@@ -232,10 +185,10 @@ def test_lipschitz_shows_what_was_logged_and_no_empty_cards(serve, tmp_path):
     assert "Slopes at data and fakes" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 
-def test_killed_and_interrupted_runs_are_not_training(serve, tmp_path):
+def test_killed_and_interrupted_runs_are_not_training(opened, tmp_path):
     for seed, status in enumerate(("running", "interrupted", "completed")):
         write_run(tmp_path / status, seed=seed, status=status, metrics={"critic/loss": (1.0, 2.0)})
-    tab = serve(tmp_path)
+    tab = opened(tmp_path)
     tab.open("compare")
     assert (
         tab.run("return document.getElementById('status').textContent") == "3 runs, 0 training, 1 killed, 1 interrupted"
@@ -255,8 +208,8 @@ def test_views_fit_a_phone_and_follow_the_theme(tab, view):
     assert tab.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
-def test_nothing_in_a_run_becomes_markup(serve, attack):
-    tab = serve(attack)
+def test_nothing_in_a_run_becomes_markup(opened, attack):
+    tab = opened(attack)
     for view in ("compare", "replicas", "lipschitz"):
         tab.open(view)
         shown = tab.run("return document.body.innerText")

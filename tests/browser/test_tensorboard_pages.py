@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -43,25 +39,6 @@ for (const tree of root ? [root, root.shadowRoot] : [document]) if (tree) walk(t
 
 
 @pytest.fixture(scope="module")
-def browser():
-    """Debian's `chromium` and `chromium-driver`, or any Chrome that has its driver beside it."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install -e '.[test]'")
-    programs = ("chromium", "chromium-browser", "google-chrome")
-    binary = next(filter(None, map(shutil.which, programs)), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("needs a browser and its driver: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    # No sandbox: in containers it needs privileges, and the only page is our own. Their /dev/shm is small.
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture(scope="module")
 def runs(browser, tmp_path_factory):
     """The runs by name. After `browser`, so that nothing is trained without one."""
     folder = tmp_path_factory.mktemp("browser") / "runs"
@@ -83,30 +60,19 @@ def runs(browser, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def address(runs):
-    command = [sys.executable, "-m", "ganlab", "tensorboard", runs[0], "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    watchdog = threading.Timer(600, process.kill)
-    watchdog.start()
-    assert process.stdout is not None
-    said = process.stdout.readline()
-    try:
-        yield re.search(r"http://\S+/", said)[0]
-    finally:
-        watchdog.cancel()
-        process.terminate()
-        process.communicate(timeout=30)
+def address(serve, runs):
+    return serve(runs[0])
 
 
 @pytest.fixture
-def page(browser, address):
+def page(browser, address, until, keep):
     """Opens a tab: `page("hparams", height=700)` gives a `Page`."""
 
     def show(tab, *, height, width=1600):
         browser.set_window_size(width, height)
         browser.get("about:blank")  # another part of the same address would not be a new page
         browser.get(f"{address}#{tab}")
-        return Page(browser)
+        return Page(browser, until, keep)
 
     return show
 
@@ -114,8 +80,8 @@ def page(browser, address):
 class Page:
     """A tab of TensorBoard."""
 
-    def __init__(self, browser):
-        self.browser = browser
+    def __init__(self, browser, until, keep):
+        self.browser, self.until, self.keep = browser, until, lambda name: keep(f"tensorboard-{name}")
 
     def all(self, selector, within=None):
         """The elements of a selector, in every shadow tree, in order."""
@@ -124,20 +90,6 @@ class Page:
     def of_all(self, selector, expression, within=None):
         """The value of a JavaScript expression for each element `e` of a selector."""
         return self.browser.execute_script(f"{ALL} return found.map(e => {expression});", selector, within)
-
-    def until(self, ready, what, seconds=60):
-        """Waits until a function returns something true, and returns that."""
-        end = time.monotonic() + seconds
-        while not (value := ready()):
-            assert time.monotonic() < end, f"no {what} within {seconds} s"
-            time.sleep(0.2)
-        return value
-
-    def keep(self, name):
-        """Saves a picture of the page if pictures are wanted."""
-        if PICTURES:
-            time.sleep(2)  # until animations have ended
-            self.browser.save_screenshot(Path(PICTURES) / f"tensorboard-{name}.png")
 
 
 def visible_rows(page):

@@ -8,7 +8,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from ganlab.telemetry import event_cutting
 from ganlab.telemetry.event_file import PATTERN, EventFile
 
 
@@ -36,21 +35,6 @@ def test_full_file_is_followed_by_another_that_tensorboard_reads_too(tmp_path):
     file.close()
     assert len(files(tmp_path)) == 3
     assert steps(tmp_path) == list(range(90, 120))
-
-
-def test_cutting_leaves_files_of_earlier_steps_as_they_are_and_removes_those_of_later_ones(tmp_path):
-    file = EventFile(tmp_path, full_bytes=TEN)
-    for step in range(90, 120):
-        file.add(event(step))
-    file.close()
-    first, _, third = files(tmp_path)
-    before = first.stat().st_ino, first.read_bytes()
-    event_cutting.cut(tmp_path, after=104)
-    assert (first.stat().st_ino, first.read_bytes()) == before
-    assert steps(tmp_path) == list(range(90, 105))
-    assert len(third.read_bytes()) < 60  # the version alone
-    event_cutting.cut(tmp_path, after=-1)
-    assert files(tmp_path) == []
 
 
 def test_files_keep_their_order_when_the_clock_is_set_back(tmp_path, monkeypatch):

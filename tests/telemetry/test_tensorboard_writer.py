@@ -246,29 +246,3 @@ def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
         "replica/0/critic/loss": [[1, 0.25], [2, 0.25]],
         "replica/1/critic/loss": [[1, 0.75], [2, 0.75]],
     }
-
-
-@pytest.mark.slow
-def test_server_returns_the_curve_of_a_replica(server):
-    curve = get(f"{server}/plugin/scalars/scalars?run=a&tag=replica/1/critic/loss")
-    assert [event[1:] for event in curve] == [[1, 0.75], [2, 0.75]]
-
-
-@pytest.mark.slow
-def test_the_server_shows_the_hyperparameters_of_every_run_in_one_table(server):
-    experiment = get(f"{server}/plugin/hparams/experiment", post={})
-    columns = {info["name"] for info in experiment["hparamInfos"]}
-    assert columns == {"batch_size", "gp.weight", "clip.limit"}
-    request = {
-        "experimentName": "",
-        "allowedStatuses": ["STATUS_SUCCESS"],
-        "colParams": [{"hparam": name} for name in sorted(columns)],
-        "startIndex": 0,
-        "sliceSize": 10,
-    }
-    groups = get(f"{server}/plugin/hparams/session_groups", post=request)["sessionGroups"]
-    assert {group["name"].split("/")[-1]: group["hparams"] for group in groups} == {
-        "a": {"batch_size": 64.0, "gp.weight": 10.0},
-        "b": {"batch_size": 64.0, "clip.limit": 0.01},
-        "c": {"batch_size": 64.0, "clip.limit": 0.02},
-    }

@@ -7,17 +7,17 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import ganlab
 from ganlab import lipschitz
 from ganlab.functional import almost_orthogonal
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.certified import Certified
 from ganlab_builtin.constraints.convolution_blocks import blocks, joined, phases, unfolded
 
 if TYPE_CHECKING:
     import keras
 
 
-class AOL(ganlab.Constraint):
+class AOL(Certified):
     """Scales the inputs of every kernel so that no layer stretches, dense or convolution.
 
     Prach and Lampert, "Almost-orthogonal layers for efficient general-purpose Lipschitz networks" (2022), theorem 1:
@@ -44,7 +44,7 @@ class AOL(ganlab.Constraint):
             IncompatibleError: The linear map of a kernel is unknown.
         """
         self._operators = lipschitz.operators(critic)
-        self._bound = lipschitz.certificate(critic)
+        super().prepare(critic)
 
     def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every kernel with its inputs scaled."""
@@ -52,10 +52,6 @@ class AOL(ganlab.Constraint):
         for name, operator in self._operators.items():
             scaled[name] = _scaled(operator, weights[name])
         return scaled
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic with scaled kernels."""
-        return self._bound(weights)
 
 
 def _scaled(operator: lipschitz.Operator, kernel: tf.Tensor) -> tf.Tensor:

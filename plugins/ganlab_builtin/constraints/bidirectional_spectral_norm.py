@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 # As under spectral_norm.
 _WARM_UP = 100
 
 
-class BidirectionalSpectralNorm(ganlab.Constraint):
+class BidirectionalSpectralNorm(Certified):
     """Divides every kernel by the mean of the largest singular values of two matrices that it can be reshaped to.
 
     Lin, Sekar and Fanti, "Why spectral normalization stabilizes GANs: analysis and improvements" (2021), section 5:
@@ -38,10 +36,6 @@ class BidirectionalSpectralNorm(ganlab.Constraint):
             power_iterations: Power iterations per critic update.
         """
         self.scale, self.power_iterations = scale, power_iterations
-
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
 
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """A unit vector for every matrix, near its leading singular vector."""
@@ -77,10 +71,6 @@ class BidirectionalSpectralNorm(ganlab.Constraint):
             mean = (one + sigmas.get(f"{name}/inputs", one)) / 2
             normalized[name] = weights[name] * (self.scale / tf.maximum(mean, 1e-12))
         return normalized
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the normalized critic: above one where kernels are convolutions."""
-        return self._bound(weights)
 
 
 def _kernels(weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

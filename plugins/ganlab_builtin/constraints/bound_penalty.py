@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import KernelNorms
 
 # Power iterations for the first vectors: 20 come within a few percent for most kernels.
 _WARM_UP = 20
 
 
-class BoundPenalty(ganlab.Constraint):
+class BoundPenalty(KernelNorms):
     """Penalizes the product of the layers' norms, which bounds the slope of a critic without branches.
 
     `weight * max(0, prod(||W||) - target)^2` over the kernels W, a convolution's norm being that of the map that it
@@ -53,15 +51,6 @@ class BoundPenalty(ganlab.Constraint):
         """
         self.weight, self.target, self.power_iterations = weight, target, power_iterations
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
-        self._operators = lipschitz.operators(critic)
-        self._bound = lipschitz.certificate(critic)
-
     def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """A unit vector for every kernel, near its leading singular vector."""
         return {
@@ -90,7 +79,3 @@ class BoundPenalty(ganlab.Constraint):
         for name, operator in self._operators.items():
             product *= lipschitz.spectral_norm(operator, weights[name], state[name])[0]
         return self.weight * tf.square(tf.nn.relu(product - self.target))
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as it is."""
-        return self._bound(weights)

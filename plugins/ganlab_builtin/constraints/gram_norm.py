@@ -14,13 +14,14 @@ from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.certified import Certified
 from ganlab_builtin.constraints.convolution_blocks import blocks, unfolded
 
 if TYPE_CHECKING:
     import keras
 
 
-class GramNorm(ganlab.Constraint):
+class GramNorm(Certified):
     """Divides every kernel by an upper bound of its norm, so that no layer stretches at any moment of training.
 
     Delattre, Barthélemy, Araujo and Allauzen, "Efficient bound of Lipschitz constant for convolutional layers by Gram
@@ -72,7 +73,7 @@ class GramNorm(ganlab.Constraint):
             IncompatibleError: The linear map of a kernel is unknown.
         """
         self._operators = lipschitz.operators(critic)
-        self._bound = lipschitz.certificate(critic)
+        super().prepare(critic)
 
     def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every kernel over the bound of its norm."""
@@ -80,10 +81,6 @@ class GramNorm(ganlab.Constraint):
         for name in self._operators:
             normalized[name] = weights[name] / self._norm_bound(name, weights[name])
         return normalized
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the normalized critic."""
-        return self._bound(weights)
 
     def _norm_bound(self, name: str, kernel: tf.Tensor) -> tf.Tensor:
         operator = self._operators[name]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
-import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.certified import Certified
 from ganlab_builtin.constraints.convolution_blocks import blocks, joined
 
 if TYPE_CHECKING:
     import keras
 
 
-class InfinityNorm(ganlab.Constraint):
+class InfinityNorm(Certified):
     """Projects the weights of every output unit onto absolute values whose sum is at most `limit`, after each update.
 
     Anil, Lucas and Grosse, "Sorting out Lipschitz function approximation" (2019), section 4.2: a layer stretches
@@ -45,7 +45,7 @@ class InfinityNorm(ganlab.Constraint):
             IncompatibleError: The linear map of a kernel is unknown.
         """
         self._operators = lipschitz.operators(critic)
-        self._bound = lipschitz.certificate(critic)
+        super().prepare(critic)
 
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every unit's weights in the ball."""
@@ -58,10 +58,6 @@ class InfinityNorm(ganlab.Constraint):
             parts = tf.reshape(self._in_ball(flat), parts.shape)
             projected[name] = joined(operator, tf.linalg.matrix_transpose(parts) if transposed else parts)
         return projected
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as projected, in the Euclidean norm."""
-        return self._bound(weights)
 
     def _in_ball(self, weights: tf.Tensor) -> tf.Tensor:
         """The weights of units, `(groups, weights, units)`, in the ball."""

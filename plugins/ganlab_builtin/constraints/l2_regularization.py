@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 
-class L2Regularization(ganlab.Constraint):
+class L2Regularization(Certified):
     """Penalizes the squares of the critic's kernels.
 
     Krogh and Hertz, "A simple weight decay can improve generalization" (1991), equation 1: `weight / 2 * sum(w^2)`.
@@ -31,15 +27,7 @@ class L2Regularization(ganlab.Constraint):
         """
         self.weight = weight
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
-
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         squares = [tf.reduce_sum(tf.square(weight)) for weight in weights.values() if len(weight.shape) >= 2]
         return 0.5 * self.weight * tf.add_n(squares)
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as it is."""
-        return self._bound(weights)

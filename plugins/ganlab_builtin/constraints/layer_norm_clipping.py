@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 
-class LayerNormClipping(ganlab.Constraint):
+class LayerNormClipping(Certified):
     """Scales every kernel down to a Euclidean (Frobenius') norm of at most `limit` after each update.
 
     One of the ways to bound weights that Gulrajani et al., "Improved training of Wasserstein GANs" (2017), section 3,
@@ -41,10 +38,6 @@ class LayerNormClipping(ganlab.Constraint):
         """
         self.limit = limit
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
-
     def advance(
         self,
         weights: Mapping[str, tf.Tensor],
@@ -63,7 +56,3 @@ class LayerNormClipping(ganlab.Constraint):
             name: tf.clip_by_norm(weight, self.limit) if len(weight.shape) >= 2 else weight
             for name, weight in weights.items()
         }
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as clipped."""
-        return self._bound(weights)

@@ -10,12 +10,13 @@ import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.constraints.certified import Certified
 
 if TYPE_CHECKING:
     import keras
 
 
-class OrthogonalConvolution(ganlab.Constraint):
+class OrthogonalConvolution(Certified):
     """Penalizes convolutions, as the maps that they perform, for being other than orthogonal.
 
     Wang, Chen, Chakraborty and Yu, "Orthogonal convolutional neural networks" (2020), and Achour, Malgouyres and
@@ -56,15 +57,11 @@ class OrthogonalConvolution(ganlab.Constraint):
                     "convolution."
                 )
             self._strides[name] = operator.strides if isinstance(operator, lipschitz.Convolution) else ()
-        self._bound = lipschitz.certificate(critic)
+        super().prepare(critic)
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         return self.weight * tf.add_n([_residual(weights[name], strides) for name, strides in self._strides.items()])
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as it is."""
-        return self._bound(weights)
 
 
 def _uncovered(operator: lipschitz.Operator, shape: tuple[int, ...]) -> str | None:

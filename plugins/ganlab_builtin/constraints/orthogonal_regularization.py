@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 
-class OrthogonalRegularization(ganlab.Constraint):
+class OrthogonalRegularization(Certified):
     """Penalizes outputs of a layer that point in the same direction.
 
     Brock, Donahue and Simonyan, "Large scale GAN training for high fidelity natural image synthesis" (2019), section
@@ -34,10 +30,6 @@ class OrthogonalRegularization(ganlab.Constraint):
         """
         self.weight, self.off_diagonal = weight, off_diagonal
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
-
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         total = tf.zeros([])
@@ -49,7 +41,3 @@ class OrthogonalRegularization(ganlab.Constraint):
             rest = gram - (tf.linalg.diag(tf.linalg.diag_part(gram)) if self.off_diagonal else tf.eye(gram.shape[0]))
             total += tf.reduce_sum(tf.square(rest))
         return self.weight * total
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as it is."""
-        return self._bound(weights)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Ge, Le
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import MatrixKernels
 
 
-class Parseval(ganlab.Constraint):
+class Parseval(MatrixKernels):
     """Moves every kernel a step towards an orthonormal matrix after each update.
 
     Cisse, Bojanowski, Grave, Dauphin and Usunier, "Parseval networks: improving robustness to adversarial examples"
@@ -47,15 +43,6 @@ class Parseval(ganlab.Constraint):
         """
         self.beta = beta
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Counts the patches that the inputs of each kernel lie in.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
-        self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
-        self._bound = lipschitz.certificate(critic)
-
     def advance(
         self,
         weights: Mapping[str, tf.Tensor],
@@ -72,10 +59,6 @@ class Parseval(ganlab.Constraint):
         replica.log("distance", tf.stack(distances), reduce="max")
         return state
 
-    def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The kernels of convolutions over the square root of the overlap of their patches."""
-        return {name: weight / math.sqrt(self._overlaps.get(name, 1)) for name, weight in weights.items()}
-
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The kernels a step nearer to orthonormal."""
         tightened = dict(weights)
@@ -87,10 +70,6 @@ class Parseval(ganlab.Constraint):
                 cube = tf.matmul(tf.matmul(matrix, matrix, transpose_b=True), matrix)
             tightened[name] = tf.reshape((1 + self.beta) * matrix - self.beta * cube, weights[name].shape)
         return tightened
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as tightened so far."""
-        return self._bound(weights)
 
 
 def _is_tall(matrix: tf.Tensor) -> bool:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import MatrixKernels
 
 # By the distance from orthonormal, ||W'W - I||. Up to the first, singular values are between 0.866 and 1.12, and within
 # 1e-3 of one after two iterations. Up to the second, they are between 0.31 and 1.38, and as close after six.
@@ -22,7 +17,7 @@ _NEAR, _CLOSE, _FROM_CLOSE = 0.25, 0.9, 6
 _FROM_FAR = 40
 
 
-class PolarProjection(ganlab.Constraint):
+class PolarProjection(MatrixKernels):
     """Replaces every kernel by the orthonormal matrix nearest to it after each update, outside the gradient.
 
     `W <- W (3 I - W'W) / 2`, an iteration of Newton and Schulz for the polar factor of W: Björck and Bowie, "An
@@ -47,29 +42,12 @@ class PolarProjection(ganlab.Constraint):
         """
         self.iterations = iterations
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Counts the patches that the inputs of each kernel lie in.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
-        self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
-        self._bound = lipschitz.certificate(critic)
-
-    def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The kernels of convolutions over the square root of the overlap of their patches."""
-        return {name: weight / math.sqrt(self._overlaps.get(name, 1)) for name, weight in weights.items()}
-
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The kernels orthonormal."""
         projected = dict(weights)
         for name in self._overlaps:
             projected[name] = tf.reshape(self._orthonormal(as_matrix(weights[name])), weights[name].shape)
         return projected
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as projected."""
-        return self._bound(weights)
 
     def _orthonormal(self, matrix: tf.Tensor) -> tf.Tensor:
         wide = matrix.shape[0] < matrix.shape[1]

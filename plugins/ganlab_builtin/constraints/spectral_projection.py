@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import KernelNorms
 
 
-class SpectralProjection(ganlab.Constraint):
+class SpectralProjection(KernelNorms):
     """Scales every kernel down to a largest singular value of at most `limit` after each update.
 
     Gouk, Frank, Pfahringer and Cree, "Regularisation of neural networks by enforcing Lipschitz continuity" (2021),
@@ -48,15 +46,6 @@ class SpectralProjection(ganlab.Constraint):
             )
         self.limit, self.operator, self.power_iterations = limit, operator, power_iterations
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The operator is "convolution" and that of a kernel is unknown.
-        """
-        self._operators = lipschitz.operators(critic, reshaped=self.operator == "matrix")
-        self._bound = lipschitz.certificate(critic)
-
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every kernel over its norm where that is above the limit, times the limit."""
         projected = dict(weights)
@@ -64,7 +53,3 @@ class SpectralProjection(ganlab.Constraint):
             sigma, _ = lipschitz.spectral_norm(operator, weights[name], iterations=self.power_iterations)
             projected[name] = weights[name] / tf.maximum(1.0, sigma / self.limit)
         return projected
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as projected."""
-        return self._bound(weights)

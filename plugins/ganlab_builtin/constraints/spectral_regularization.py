@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import KernelNorms
 
 
-class SpectralRegularization(ganlab.Constraint):
+class SpectralRegularization(KernelNorms):
     """Penalizes the largest singular value of every kernel.
 
     Yoshida and Miyato, "Spectral norm regularization for improving the generalizability of deep learning" (2017),
@@ -47,15 +45,6 @@ class SpectralRegularization(ganlab.Constraint):
             )
         self.weight, self.operator, self.power_iterations = weight, operator, power_iterations
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The operator is "convolution" and that of a kernel is unknown.
-        """
-        self._operators = lipschitz.operators(critic, reshaped=self.operator == "matrix")
-        self._bound = lipschitz.certificate(critic)
-
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         norms = [
@@ -63,7 +52,3 @@ class SpectralRegularization(ganlab.Constraint):
             for name, operator in self._operators.items()
         ]
         return 0.5 * self.weight * tf.add_n([tf.square(norm) for norm in norms])
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as it is."""
-        return self._bound(weights)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Gt, Le
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import MatrixKernels
 
 
-class SpectralSoftCap(ganlab.Constraint):
+class SpectralSoftCap(MatrixKernels):
     """Pulls large singular values of every kernel down after each update, and leaves small ones nearly alone.
 
     Newhouse, Hess, Cesista, Zahorodnii, Bernstein and Isola, "Training transformers with enforced Lipschitz constants"
@@ -43,19 +38,6 @@ class SpectralSoftCap(ganlab.Constraint):
         self.limit, self.step = limit, step
         self._strength = strength(step)
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Counts the patches that the inputs of each kernel lie in.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
-        self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
-        self._bound = lipschitz.certificate(critic)
-
-    def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """The kernels of convolutions over the square root of the overlap of their patches."""
-        return {name: weight / math.sqrt(self._overlaps.get(name, 1)) for name, weight in weights.items()}
-
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The kernels with their large singular values pulled down."""
         capped = dict(weights)
@@ -63,10 +45,6 @@ class SpectralSoftCap(ganlab.Constraint):
             matrix = self._capped(as_matrix(weights[name]) / self.limit) * self.limit
             capped[name] = tf.reshape(matrix, weights[name].shape)
         return capped
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as capped."""
-        return self._bound(weights)
 
     def _capped(self, matrix: tf.Tensor) -> tf.Tensor:
         wide = matrix.shape[0] < matrix.shape[1]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
-from ganlab import lipschitz
 from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 _MOSTLY = 0.5
 
 
-class WeightClipping(ganlab.Constraint):
+class WeightClipping(Certified):
     """Clips every weight of the critic to [-limit, limit] after each update.
 
     Arjovsky, Chintala and Bottou, "Wasserstein GAN" (2017), algorithm 1, line 7. Biases are clipped too, as in the
@@ -41,10 +38,6 @@ class WeightClipping(ganlab.Constraint):
             limit: The largest absolute value of a weight; the paper's 0.01.
         """
         self.limit = limit
-
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
 
     def advance(
         self,
@@ -71,7 +64,3 @@ class WeightClipping(ganlab.Constraint):
     def project(self, weights: Mapping[str, tf.Tensor]) -> Mapping[str, tf.Tensor]:
         """The weights clipped by value."""
         return {name: tf.clip_by_value(weight, -self.limit, self.limit) for name, weight in weights.items()}
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic as clipped."""
-        return self._bound(weights)

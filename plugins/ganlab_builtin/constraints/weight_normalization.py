@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-import ganlab
-from ganlab import lipschitz
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
-
-if TYPE_CHECKING:
-    import keras
+from ganlab_builtin.constraints.certified import Certified
 
 
-class WeightNormalization(ganlab.Constraint):
+class WeightNormalization(Certified):
     """Gives the weights of every output unit their own length, trained separately from their direction.
 
     Salimans and Kingma, "Weight normalization: a simple reparameterization to accelerate training of deep neural
@@ -34,10 +29,6 @@ class WeightNormalization(ganlab.Constraint):
         """
         self.trained_gains = trained_gains
 
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the bound of the critic."""
-        self._bound = lipschitz.certificate(critic)
-
     def parameters(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """The gains of every kernel, `(outputs,)`."""
         return {name: _lengths(kernel) for name, kernel in _kernels(weights).items()} if self.trained_gains else {}
@@ -48,10 +39,6 @@ class WeightNormalization(ganlab.Constraint):
         for name, kernel in _kernels(weights).items():
             normalized[name] = kernel * (state.get(name, 1.0) / _lengths(kernel))
         return normalized
-
-    def lipschitz_bound(self, weights: Mapping[str, tf.Tensor]) -> float | None:
-        """The certificate of the critic with normalized weights."""
-        return self._bound(weights)
 
 
 def _kernels(weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:

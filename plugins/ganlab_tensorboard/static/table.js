@@ -88,9 +88,9 @@ function improvementCell(row, tag, data) {
 function runsCell(row) {
   const counts = new Map();
   for (const run of row.runs) counts.set(run.status, (counts.get(run.status) ?? 0) + 1);
-  const ill = row.runs.filter((run) => run.ill).length;
+  const unhealthy = row.runs.filter((run) => run.unhealthy).length;
   const states = [...counts].map(([status, count]) => `${count} ${status}`);
-  return el('td', {}, row.runs.length, el('small', { className: ill ? 'bad' : '' }, [...states, ...(ill ? [`${ill} unhealthy`] : [])].join(', ')));
+  return el('td', {}, row.runs.length, el('small', { className: unhealthy ? 'bad' : '' }, [...states, ...(unhealthy ? [`${unhealthy} unhealthy`] : [])].join(', ')));
 }
 
 function order(a, b, falling) {
