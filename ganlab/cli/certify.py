@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,10 @@ import click
 from click.core import ParameterSource
 
 from ganlab.cli import certified_distance
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.messages import say, say_json
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.tables import print_table
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.support.terminal import line
 
@@ -73,7 +71,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 )
 @checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print the bounds as JSON.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def certify(
     ctx: click.Context,
@@ -86,8 +84,6 @@ def certify(
     box: tuple[float, float] | None,
     checkpoint: Step,
     as_json: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Bounds the Lipschitz constant of a run's critic, from above and from below.
 
@@ -111,7 +107,6 @@ def certify(
     if not distance:
         _refuse_options_of_distance(ctx)
     looked_at = Run(run)
-    use_plugins(no_plugin, plugin_file)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
@@ -123,12 +118,12 @@ def certify(
             found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or _RUNGS)
     if as_json:
         facts = certified_distance.as_dict(interval) if distance else _as_dict(found)
-        say(json.dumps({"run": str(run), **facts}, indent=2))
+        say_json({"run": str(run), **facts})
     elif distance:
         certified_distance.show(str(run), interval)
     else:
         say(f"{line(run)}, step {found.step}: the critic's Lipschitz constant\n")
-        _print_table(found)
+        print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), _rows(found))
     if rungs and not distance and all(rung.bound is None for rung in found.rungs):
         reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in found.rungs)
         say(f"Error: no certificate that --rung asks for suits this critic. {line(' '.join(reasons))}", err=True)
@@ -146,20 +141,6 @@ def _refuse_options_of_distance(ctx: click.Context) -> None:
 def _as_dict(found: Certified) -> dict[str, object]:
     rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in found.rungs]
     return {"step": found.step, "lower": found.lower, "upper": found.upper, "seconds": found.seconds, "rungs": rungs}
-
-
-def _print_table(found: Certified) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("rung")
-    table.add_column("bound", justify="right")
-    table.add_column("over attacked", justify="right")
-    table.add_column("seconds", justify="right")
-    table.add_column("note")
-    for row in _rows(found):
-        table.add_row(*map(cell, map(line, row)))
-    table_console().print(table)
 
 
 def _rows(found: Certified) -> list[tuple[str, str, str, str, str]]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
 from ganlab.errors import ConfigError
 from ganlab.plugins.catalog import KINDS
 from ganlab.plugins.discovery import plugin_file_in
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl import to_json
 
 if TYPE_CHECKING:
     from ganlab.config.metric_help import MetricHelp
@@ -49,7 +47,7 @@ def show(
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
     if as_json:
-        say(json.dumps(to_json(flatten(recipe)), indent=2))
+        say_json(flatten(recipe))
     else:
         say(render(recipe, defaults=True), nl=False)
 
@@ -110,8 +108,7 @@ def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
     if as_json:
         settings = [_as_data(make, parameter) for parameter in parameters]
         data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
-        # A default may be any object; one that JSON cannot represent is written as Python's repr.
-        say(json.dumps({**to_json(data), "documentation": documentation(make)}, indent=2, default=repr))
+        say_json({**data, "documentation": documentation(make)})
         return
     lines = [f"{selector}{origin}", ""]
     lines += [f"  {_setting(selector, make, parameter)}" for parameter in parameters]
@@ -127,7 +124,7 @@ def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, 
     text = of_parameter(make, parameter.name)
     if as_json:
         data = {**_as_data(make, parameter), "name": f"{selector}.{parameter.name}"}
-        say(json.dumps({**to_json(data), "documentation": text}, indent=2, default=repr))
+        say_json({**data, "documentation": text})
         return
     about = textwrap.fill(text, 100, break_long_words=False) if text else documentation(make)
     say(f"{_setting(selector, make, parameter)}\n\n{about}")
@@ -137,7 +134,7 @@ def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
     offered = sorted((one.name, one.summary) for one in found.components.values() if one.kind == kind)
     if as_json:
         components = [{"name": f"{kind}.{name}", "summary": summary} for name, summary in offered]
-        say(json.dumps({"name": kind, "components": components}, indent=2))
+        say_json({"name": kind, "components": components})
         return
     say(f"{kind}, a kind of component\n")
     for name, summary in offered:
@@ -150,7 +147,7 @@ def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> Non
     origin = _origin(found, metric.selector) if metric.selector else ""
     if as_json:
         data = {"name": metric.name, "origin": origin.strip(" ()"), "logged_by": metric.selector}
-        say(json.dumps({**data, "documentation": "\n\n".join(metric.texts)}, indent=2))
+        say_json({**data, "documentation": "\n\n".join(metric.texts)})
         return
     logged = f"logged by {metric.selector}{origin}" if metric.selector else "logged by ganlab"
     say(f"{metric.name}, {logged}")

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.exporting import FORMATS
 
@@ -35,14 +34,12 @@ if TYPE_CHECKING:
     help="saved_model for TensorFlow (any generator), keras for a .keras file, onnx for other runtimes.",
 )
 @checkpoint_option
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 def export(
     run: Path,
     output: Path,
     format: str,
     checkpoint: Step,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Writes the generator of a run for use without ganlab.
 
@@ -61,7 +58,6 @@ def export(
 
     check_free(output)
     exported = Run(run)
-    use_plugins(no_plugin, plugin_file)
     exported.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     if format == "onnx":

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
+from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.support.signals import exit_code
 
@@ -24,7 +23,7 @@ from ganlab.support.signals import exit_code
     help="A setting of the twin, for example 'optimizers.adam.learning_rate=1e-4'. May be given several times.",
 )
 @click.option("--name", help="Name of the twin's folder, beside the run's; by default the time, seed and four digits.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def fork(
     ctx: click.Context,
@@ -32,8 +31,6 @@ def fork(
     at: int,
     params: tuple[str, ...],
     name: str | None,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Trains a twin of a run from one of its steps, with other settings.
 
@@ -50,7 +47,6 @@ def fork(
     from ganlab.runs import check_place, new_run_path
 
     parent = Run(run)
-    use_plugins(no_plugin, plugin_file)
     recipe = parent.recipe(params)  # reports a mistake in it before TensorFlow starts
     where = parent.path.absolute().parent
     path = new_run_path(where.parent, where.name, int(recipe.arguments.get("seed", 0)), name)

@@ -152,10 +152,8 @@ def command_names() -> list[str]:
 
 def in_use() -> plugins.Plugins:
     """The plugins in use; if none are set yet, those installed and the `ganlab_plugins.py` of this folder."""
-    if plugins._current is None:
-        local = plugin_file_in(Path())
-        plugins.use(plugins.discover(local=local.resolve() if local else None))
-    return plugins.current()
+    local = plugin_file_in(Path())
+    return plugins.current(local.resolve() if local else None)
 
 
 def summary(help_text: str, letters: int = 80) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any
 import click
 
 from ganlab.cli import plugin_commands
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import CommandGroup
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
+from ganlab.runs.experiment_source import use_plugins
 
 _OWN = {"new": "ganlab.cli.plugins_new:new", "check": "ganlab.cli.plugins_check:check"}
 
@@ -40,7 +39,7 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
     for failure in added.failures:
         say(f"Warning: {failure}", err=True)
     if as_json:
-        say(json.dumps(_as_data(found, added), indent=2))
+        say_json(_as_data(found, added))
         return
     _print_table(found, added)
     if ctx.find_root().params.get("debug"):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import of_last_metrics, say
 from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.formatting import in_time
 from ganlab.support.signals import exit_code
 from ganlab.support.terminal import line

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.support.terminal import line
 
@@ -57,7 +56,7 @@ _OF_CLASS = 10
 @click.option(
     "--columns", type=click.IntRange(1), help="Columns of the grid, or samples per interpolation, with both ends (8)."
 )
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 def sample(
     run: Path,
     count: int | None,
@@ -69,8 +68,6 @@ def sample(
     interpolate: bool,
     rows: int | None,
     columns: int | None,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Draws samples from the generator of a run, finished or not.
 
@@ -97,7 +94,6 @@ def sample(
         check_picture(shape)
         if are_points(shape) and not interpolate and (rows or columns):
             raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
-    use_plugins(no_plugin, plugin_file)
     drawn_from.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     from ganlab import exporting

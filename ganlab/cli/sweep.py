@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ganlab.cli.durations import Duration
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import NotNamedError
+from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.plugin_file import confirmed
 from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.sweeps import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -22,13 +21,11 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
     from ganlab.support.formatting import counted
     from ganlab.sweeps.screen import as_data, best, print_table, summary, table
     from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
-    from ganlab.telemetry.jsonl import to_json
 
     failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
     again = f"ganlab sweep --resume {shlex.quote(shown(found.path))}"
     if as_json:
-        data = {"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]}
-        say(json.dumps(to_json(data), indent=2))
+        say_json({"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]})
     else:
         print_table(table(trials))
         say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
@@ -92,7 +89,7 @@ def print_plan(
         plan = [
             {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
         ]
-        say(json.dumps({"jobs": request.jobs, "threads": threads, "configurations": plan}, indent=2))
+        say_json({"jobs": request.jobs, "threads": threads, "configurations": plan})
         return
     for made in configurations:
         say(made.name)

@@ -11,6 +11,8 @@ import ganlab as lab
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 
+pytestmark = pytest.mark.usefixtures("fresh_plugins")
+
 EXPERIMENT = """
 include 'base/wgan_gp.gin'
 experiment.dataset = @datasets.gaussian_ring()
@@ -22,11 +24,6 @@ experiment.checkpoint_every = 1
 experiment.evaluate_every = 0
 architectures.mlp.width = 8
 """
-
-
-@pytest.fixture(autouse=True)
-def _found_anew(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
 
 
 @pytest.fixture
@@ -47,8 +44,7 @@ def trained(tmp_path_factory, cpus):
     """A run with checkpoints at steps 1 and 2."""
     folder = tmp_path_factory.mktemp("export")
     (folder / "exp.gin").write_text(EXPERIMENT)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
+    with plugins.using():
         command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]
         result = CliRunner().invoke(cli, [str(argument) for argument in command])
     assert result.exit_code == 0, result.output

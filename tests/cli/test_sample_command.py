@@ -30,11 +30,6 @@ strategies.mirrored.virtual_replicas = 2
 """
 
 
-@pytest.fixture(autouse=True)
-def _found_anew(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
-
-
 @pytest.fixture
 def ganlab(tmp_path, monkeypatch):
     """Runs a command line in an empty folder; returns its output, or its message if it must fail with a code."""
@@ -50,8 +45,7 @@ def ganlab(tmp_path, monkeypatch):
 
 def _train(folder, dataset):
     (folder / "exp.gin").write_text(EXPERIMENT.format(dataset=dataset))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
+    with plugins.using():
         command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]
         result = CliRunner().invoke(cli, [str(argument) for argument in command])
     assert result.exit_code == 0, result.output
@@ -201,6 +195,8 @@ def test_help_and_first_mistakes_need_no_tensorflow(command, tmp_path):
 import sys
 from click.testing import CliRunner
 from ganlab.cli import cli
+
+pytestmark = pytest.mark.usefixtures("fresh_plugins")
 for arguments, code in ((["--help"], 0), (["nowhere", "-o", "x.png"], 2)):
     assert CliRunner().invoke(cli, [{command!r}, *arguments]).exit_code == code
 print({{"tensorflow", "keras", "matplotlib", "scipy", "sklearn"}} & set(sys.modules))
