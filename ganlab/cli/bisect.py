@@ -13,6 +13,8 @@ from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import print_table
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
+from ganlab.runs.conditions import parse_condition
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -43,9 +45,6 @@ def bisect(
     ganlab bisect RUN 'constraints/gradient_penalty/slope > 5'
     ganlab bisect RUN 'critic/loss nonfinite'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-    from ganlab.runs.conditions import parse_condition
-
     asked = parse_condition(condition)
     looked_at = Run(run)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts

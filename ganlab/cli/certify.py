@@ -14,15 +14,15 @@ from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import print_table
+from ganlab.lipschitz.rungs import RUNGS
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.loading import Step
 
-# Those of ganlab.lipschitz.rungs, whose import would take numpy for every `ganlab --help`.
-_RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 _OF_DISTANCE = ("samples", "confidence", "box")
 
 
@@ -31,7 +31,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 @click.option(
     "--rung",
     "rungs",
-    type=click.Choice(_RUNGS),
+    type=click.Choice(RUNGS),
     multiple=True,
     help="A certificate to compute; may be given several times. By default all.",
 )
@@ -100,8 +100,6 @@ def certify(
     ganlab certify RUN --rung semidefinite --seconds 300 --json
     ganlab certify RUN --distance --samples 65536
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-
     if distance and rungs:
         raise click.UsageError("--distance takes the tightest certificate of the critic; leave out --rung.")
     if not distance:
@@ -115,7 +113,7 @@ def certify(
                 checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
             )
         else:
-            found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or _RUNGS)
+            found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or RUNGS)
     if as_json:
         facts = certified_distance.as_dict(interval) if distance else _as_dict(found)
         say_json({"run": str(run), **facts})

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from ganlab.bounds import rule
 from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
+from ganlab.config import flatten, render
+from ganlab.config.documentation import documentation, of_parameter
+from ganlab.config.metric_help import MetricHelp, ending, explain_metric, metric_names
+from ganlab.config.registry import EXPERIMENT, Names
 from ganlab.errors import ConfigError
+from ganlab.plugins.annotations import UNKNOWN, annotation, describe
 from ganlab.plugins.catalog import KINDS
 from ganlab.plugins.discovery import plugin_file_in
+from ganlab.plugins.manager import Plugins
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.terminal import line
-
-if TYPE_CHECKING:
-    from ganlab.config.metric_help import MetricHelp
-    from ganlab.config.registry import Names
-    from ganlab.plugins.manager import Plugins
 
 
 @click.group("config")
@@ -42,7 +45,6 @@ def show(
     """Prints the whole resolved experiment as a gin file, including every default."""
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
-    from ganlab.config import flatten, render
 
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
@@ -69,9 +71,6 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     ganlab config explain critic/loss
     ganlab config explain constraints/gradient_penalty/slope
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.config.metric_help import explain_metric, metric_names
-    from ganlab.config.registry import EXPERIMENT, Names
-
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
     asked = name.removeprefix("@").removesuffix("()")
@@ -90,8 +89,6 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
 
 
 def _refuse(name: str, names: Names) -> None:
-    from ganlab.config.metric_help import ending
-
     try:
         names.component(name)
     except ConfigError as error:
@@ -101,8 +98,6 @@ def _refuse(name: str, names: Names) -> None:
 
 
 def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
-    from ganlab.config.documentation import documentation
-
     origin, make = _origin(names.plugins, selector), names.make(selector)
     parameters = names.parameters(selector).values()
     if as_json:
@@ -116,10 +111,6 @@ def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
 
 
 def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, *, as_json: bool) -> None:
-    import textwrap
-
-    from ganlab.config.documentation import documentation, of_parameter
-
     make = names.make(selector)
     text = of_parameter(make, parameter.name)
     if as_json:
@@ -142,8 +133,6 @@ def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
 
 
 def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> None:
-    import textwrap
-
     origin = _origin(found, metric.selector) if metric.selector else ""
     if as_json:
         data = {"name": metric.name, "origin": origin.strip(" ()"), "logged_by": metric.selector}
@@ -182,9 +171,6 @@ def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str
 
 def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:
     """A parameter's type and its bounds, each empty if it has none."""
-    from ganlab.bounds import rule
-    from ganlab.plugins.annotations import UNKNOWN, annotation, describe
-
     if parameter.annotation is inspect.Parameter.empty:
         return "", ""
     hint = annotation(make, parameter.name)

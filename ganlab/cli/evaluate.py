@@ -13,8 +13,13 @@ from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import print_table
+from ganlab.composition import OF_GENERATOR
+from ganlab.config.overrides import Override, components
 from ganlab.errors import ConfigError
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
+from ganlab.runs.health import complaints_of, name_of
+from ganlab.runs.lock import locked
 from ganlab.support.paths import local
 from ganlab.support.terminal import line
 
@@ -120,15 +125,9 @@ def evaluate(
     if (against, size, weights, metrics, statistics) != (None,) * 5:
         raise ConfigError("--against, --size, --weights, --metrics and --save-statistics are for --folder.")
     assert run is not None
-    from ganlab.composition import OF_GENERATOR
-    from ganlab.config import overrides
-    from ganlab.run import Run
-    from ganlab.runs.health import complaints_of, name_of
-    from ganlab.runs.lock import locked
 
     measured = Run(run)
-    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
-    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
+    chosen = _chosen(evaluators)
     own = () if chosen else ("evaluators",)
     recipe = measured.recipe([*chosen, *params], only=(*OF_GENERATOR, "dataset", *own))
     wanted = recipe.arguments.get("evaluators", [])
@@ -177,10 +176,7 @@ def _evaluate_folder(
     *,
     as_json: bool,
 ) -> None:
-    from ganlab.config import overrides
-
-    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
-    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
+    chosen = _chosen(evaluators)
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab.training import published as publishing
@@ -195,6 +191,11 @@ def _evaluate_folder(
     else:
         shape = " x ".join(map(str, found.shape))
         _print(f"{line(folder)}, {found.images:,} images as {shape}, against {line(against)}", found.figures, wrong)
+
+
+def _chosen(evaluators: Sequence[str]) -> list[Override]:
+    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
+    return [components("evaluators", evaluators, asked)] if evaluators else []
 
 
 def _report(text: str) -> None:

@@ -10,7 +10,10 @@ import click
 from ganlab.cli.messages import say
 from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.composition import OF_GENERATOR
 from ganlab.exporting import FORMATS
+from ganlab.run import Run
+from ganlab.support.atomic import check_free
 
 if TYPE_CHECKING:
     from ganlab.training.loading import Step
@@ -51,10 +54,7 @@ def export(
     ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
     ganlab export RUN -o generator --format keras --checkpoint 5000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.composition import OF_GENERATOR
     from ganlab.lazy import require
-    from ganlab.run import Run
-    from ganlab.support.atomic import check_free
 
     check_free(output)
     exported = Run(run)

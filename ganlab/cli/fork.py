@@ -9,6 +9,8 @@ import click
 from ganlab.cli.messages import say, warn
 from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.run import Run
+from ganlab.runs import check_place, new_run_path
 from ganlab.support.signals import exit_code
 
 
@@ -43,8 +45,6 @@ def fork(
     ganlab compare RUN TWIN --paired
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.cli.run import last_screen
-    from ganlab.run import Run
-    from ganlab.runs import check_place, new_run_path
 
     parent = Run(run)
     recipe = parent.recipe(params)  # reports a mistake in it before TensorFlow starts

@@ -13,6 +13,7 @@ from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import print_table
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ def replay(
     ganlab replay RUN --step 4711
     ganlab replay RUN --step 4711 --diagnostics slopes
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-
     looked_at = Run(run)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():

@@ -10,6 +10,8 @@ import click
 from ganlab.cli.messages import say
 from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.composition import OF_GENERATOR
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -82,9 +84,7 @@ def sample(
     ganlab sample RUN --label 3 -o threes.png
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.composition import OF_GENERATOR
     from ganlab.exporting.pictures import are_points, check_picture, picture
-    from ganlab.run import Run
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)

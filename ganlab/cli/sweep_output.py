@@ -5,29 +5,28 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ganlab.cli.messages import say, say_json
+from ganlab.cli.tables import table_console
+from ganlab.config import files
+from ganlab.runs.changes import MARK, in_words
+from ganlab.runs.health import name_of
+from ganlab.support.formatting import counted
 from ganlab.support.terminal import line
-
-if TYPE_CHECKING:
-    from ganlab.sweeps import Configuration, Request, Sweep, Trial
-    from ganlab.sweeps.request import Proposed
+from ganlab.sweeps import Configuration, Request, Sweep, Trial
+from ganlab.sweeps.request import Proposed
+from ganlab.sweeps.screen import as_data, best, summary, table
+from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 
 
 def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints a sweep's trials, problems and the next command when its process ends."""
-    from ganlab.runs.changes import MARK, in_words
-    from ganlab.support.formatting import counted
-    from ganlab.sweeps.screen import as_data, best, print_table, summary, table
-    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
-
     failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
     again = f"ganlab sweep --resume {shlex.quote(shown(found.path))}"
     if as_json:
         say_json({"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]})
     else:
-        print_table(table(trials))
+        table_console(120).print(table(trials))
         say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
         if first := best(found, trials):
             say(line(first))
@@ -57,9 +56,6 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
     """A line for each component that complains at the end of trials: the number of trials, and its first complaint."""
-    from ganlab.runs.health import name_of
-    from ganlab.support.formatting import counted
-
     groups: dict[str, dict[str, str]] = {}
     for trial in trials:
         for sentence in trial.health or ():
@@ -82,8 +78,6 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Prints the trials that a sweep would train."""
-    from ganlab.support.formatting import counted
-
     seeds = list(request.seeds)
     if as_json:
         plan = [
@@ -110,6 +104,4 @@ def print_plan(
 
 def shown(path: Path) -> str:
     """The path, relative to the working directory if it lies below it."""
-    from ganlab.config import files
-
     return line(files.shown(path))

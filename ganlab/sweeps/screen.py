@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-# The width without a terminal.
-_WIDTH = 120
 # A metric's name that is longer takes several lines.
 _LONG = 24
 _STYLES = {
@@ -128,16 +125,6 @@ def table(trials: Sequence[Trial]) -> Table:
         styles = ("", "", _STYLES.get(trial.status, ""), "", "", "red" if trial.health else "", "", "")
         made.add_row(*(Text(line(cell), style=style) for cell, style in zip(cells, styles, strict=True)))
     return made
-
-
-def print_table(made: Table) -> None:
-    """Prints a table on standard output, as wide as the terminal, or 120 columns wide without one."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
-    console.print(made)
 
 
 def summary(trials: Sequence[Trial]) -> str:

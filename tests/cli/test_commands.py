@@ -137,7 +137,7 @@ def training(monkeypatch):
         return FakeRun(path, **fake.result)
 
     monkeypatch.setattr("ganlab.run.train", train)
-    monkeypatch.setattr("ganlab.composition.compose", lambda recipe: recipe)
+    monkeypatch.setattr("ganlab.cli.run.compose", lambda recipe: recipe)
     monkeypatch.setattr("ganlab.lazy.require", lambda name: None)
     return fake
 

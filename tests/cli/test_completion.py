@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 from cpu import against_imports
 
@@ -103,8 +104,9 @@ def test_completions_of_a_word(here, offered, words, expected):
 
 def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offered):
     def commands(group):
-        for name in group.list_commands(None):
-            command = group.get_command(None, name)
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
             yield command
             yield from commands(command) if hasattr(command, "list_commands") else ()
 

@@ -15,6 +15,8 @@ import ganlab as lab
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 
+pytestmark = pytest.mark.usefixtures("fresh_plugins")
+
 EXPERIMENT = """
 include 'base/wgan_gp.gin'
 experiment.dataset = @datasets.{dataset}()
@@ -195,8 +197,6 @@ def test_help_and_first_mistakes_need_no_tensorflow(command, tmp_path):
 import sys
 from click.testing import CliRunner
 from ganlab.cli import cli
-
-pytestmark = pytest.mark.usefixtures("fresh_plugins")
 for arguments, code in ((["--help"], 0), (["nowhere", "-o", "x.png"], 2)):
     assert CliRunner().invoke(cli, [{command!r}, *arguments]).exit_code == code
 print({{"tensorflow", "keras", "matplotlib", "scipy", "sklearn"}} & set(sys.modules))
