@@ -52,35 +52,35 @@ def bisect(
         start_tensorflow()
         from ganlab.training.time_travel import bisect as search
 
-        found = search(looked_at, asked, warn)
+        first = search(looked_at, asked, warn)
     if as_json:
-        say_json({"run": str(run), "condition": str(asked), **_as_dict(found)})
-    elif found is None:
+        say_json({"run": str(run), "condition": str(asked), **_as_dict(first)})
+    elif first is None:
         say(f"{line(run)}: {line(asked)} holds in no logged row.")
     else:
-        _show(str(run), str(asked), found)
-    if found is None:
+        _show(str(run), str(asked), first)
+    if first is None:
         ctx.exit(1)
 
 
-def _as_dict(found: Found | None) -> dict[str, object]:
-    if found is None:
+def _as_dict(first: Found | None) -> dict[str, object]:
+    if first is None:
         return {"step": None}
     return {
-        "step": found.step,
-        "exact": found.exact,
-        "after": found.after,
-        "before": found.before,
-        "now": found.now,
+        "step": first.step,
+        "exact": first.exact,
+        "after": first.after,
+        "before": first.before,
+        "now": first.now,
     }
 
 
-def _show(run: str, asked: str, found: Found) -> None:
-    say(f"{line(run)}: {line(asked)} first holds at step {found.step}.")
-    if not found.exact:
-        say(f"Rows alone were looked at, the last one before at step {found.after}.")
-    if not found.changes:
+def _show(run: str, asked: str, first: Found) -> None:
+    say(f"{line(run)}: {line(asked)} first holds at step {first.step}.")
+    if not first.exact:
+        say(f"Rows alone were looked at, the last one before at step {first.after}.")
+    if not first.changes:
         return
     say("\nThe largest changes there:\n")
-    rows = ((tag, f"{before:.6g}", f"{now:.6g}") for tag, before, now in found.changes[:_SHOWN])
+    rows = ((tag, f"{before:.6g}", f"{now:.6g}") for tag, before, now in first.changes[:_SHOWN])
     print_table(("metric", ">before", ">at the step"), rows)

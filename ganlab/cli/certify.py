@@ -113,17 +113,17 @@ def certify(
                 checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
             )
         else:
-            found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or RUNGS)
+            bounds = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or RUNGS)
     if as_json:
-        facts = certified_distance.as_dict(interval) if distance else _as_dict(found)
+        facts = certified_distance.as_dict(interval) if distance else _as_dict(bounds)
         say_json({"run": str(run), **facts})
     elif distance:
         certified_distance.show(str(run), interval)
     else:
-        say(f"{line(run)}, step {found.step}: the critic's Lipschitz constant\n")
-        print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), _rows(found))
-    if rungs and not distance and all(rung.bound is None for rung in found.rungs):
-        reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in found.rungs)
+        say(f"{line(run)}, step {bounds.step}: the critic's Lipschitz constant\n")
+        print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), _rows(bounds))
+    if rungs and not distance and all(rung.bound is None for rung in bounds.rungs):
+        reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in bounds.rungs)
         say(f"Error: no certificate that --rung asks for suits this critic. {line(' '.join(reasons))}", err=True)
         ctx.exit(1)
 
@@ -136,15 +136,21 @@ def _refuse_options_of_distance(ctx: click.Context) -> None:
         raise click.UsageError(f"Without --distance {options} {has} no effect. Add --distance, or leave out {options}.")
 
 
-def _as_dict(found: Certified) -> dict[str, object]:
-    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in found.rungs]
-    return {"step": found.step, "lower": found.lower, "upper": found.upper, "seconds": found.seconds, "rungs": rungs}
+def _as_dict(bounds: Certified) -> dict[str, object]:
+    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in bounds.rungs]
+    return {
+        "step": bounds.step,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "seconds": bounds.seconds,
+        "rungs": rungs,
+    }
 
 
-def _rows(found: Certified) -> list[tuple[str, str, str, str, str]]:
-    rows = [("attacked", f"{found.lower:.5g}", "", f"{found.seconds:.1f}", "from below")]
-    for rung in found.rungs:
+def _rows(bounds: Certified) -> list[tuple[str, str, str, str, str]]:
+    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
+    for rung in bounds.rungs:
         bound = "" if rung.bound is None else f"{rung.bound:.5g}"
-        over = "" if rung.bound is None or not found.lower else f"{rung.bound / found.lower:.3g}"
+        over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
         rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
     return rows

@@ -55,45 +55,45 @@ def replay(
         start_tensorflow()
         from ganlab.training.time_travel import replay as again
 
-        found = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
+        replayed = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
     if as_json:
-        say_json(_as_dict(run, found))
+        say_json(_as_dict(run, replayed))
     else:
-        _show(run, found)
-    if found.differing:
+        _show(run, replayed)
+    if replayed.differing:
         ctx.exit(1)
 
 
-def _as_dict(run: Path, found: Replayed) -> dict[str, object]:
-    rows = {"row": found.row, "logged": found.logged, "diagnostics": found.found}
+def _as_dict(run: Path, replayed: Replayed) -> dict[str, object]:
+    rows = {"row": replayed.row, "logged": replayed.logged, "diagnostics": replayed.found}
     return {
         "run": str(run),
-        "step": found.step,
-        "start": found.start,
+        "step": replayed.step,
+        "start": replayed.start,
         **{
             name: {r.tag: {"reduced": r.reduced, "replicas": r.replicas} for r in records}
             for name, records in rows.items()
         },
-        "differing": found.differing,
+        "differing": replayed.differing,
     }
 
 
-def _show(run: Path, found: Replayed) -> None:
-    begun = f"the checkpoint of step {found.start}" if found.start else "the beginning"
-    say(f"{line(run)}, step {found.step}, trained again from {begun}\n")
-    logged = {record.tag: record for record in found.logged}
+def _show(run: Path, replayed: Replayed) -> None:
+    begun = f"the checkpoint of step {replayed.start}" if replayed.start else "the beginning"
+    say(f"{line(run)}, step {replayed.step}, trained again from {begun}\n")
+    logged = {record.tag: record for record in replayed.logged}
     rows = []
-    for record in [*found.row, *found.found]:
+    for record in [*replayed.row, *replayed.found]:
         then = logged.get(record.tag)
-        verdict = ("differs" if record.tag in found.differing else "equal") if then else ""
+        verdict = ("differs" if record.tag in replayed.differing else "equal") if then else ""
         rows.append((record.tag, f"{record.reduced:.9g}", f"{then.reduced:.9g}" if then else "", verdict))
-    missing = logged.keys() - {record.tag for record in found.row}
+    missing = logged.keys() - {record.tag for record in replayed.row}
     rows += [(tag, "", f"{logged[tag].reduced:.9g}", "not found again") for tag in sorted(missing)]
     columns = ("metric", ">now", ">logged", "")[: 4 if logged else 2]
     print_table(columns, (row[: len(columns)] for row in rows))
     if not logged:
         say("\nNo row was logged at this step: these are the metrics of its iteration alone.")
-    elif found.differing:
-        say(f"\n{len(found.differing)} of {len(logged)} metrics differ from the logged row.")
+    elif replayed.differing:
+        say(f"\n{len(replayed.differing)} of {len(logged)} metrics differ from the logged row.")
     else:
         say(f"\nAll {len(logged)} metrics and their replicas' values equal the logged row bit for bit.")

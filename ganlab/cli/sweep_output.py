@@ -19,16 +19,16 @@ from ganlab.sweeps.screen import as_data, best, summary, table
 from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 
 
-def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
+def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints a sweep's trials, problems and the next command when its process ends."""
     failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
-    again = f"ganlab sweep --resume {shlex.quote(shown(found.path))}"
+    again = f"ganlab sweep --resume {shlex.quote(shown(stored.path))}"
     if as_json:
-        say_json({"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]})
+        say_json({"sweep": str(stored.path), "trials": [as_data(trial) for trial in trials]})
     else:
         table_console(120).print(table(trials))
-        say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
-        if first := best(found, trials):
+        say(f"\n{summary(trials)}. Sweep: {shown(stored.path)}")
+        if first := best(stored, trials):
             say(line(first))
     for trial in trials:
         if trial.changes:
@@ -36,11 +36,11 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
             say(f"{changed}: its settings differ from those of its configuration.", err=True)
     for complaint in _complaints(trials):
         say(complaint, err=True)
-    refused = [proposal.error for proposal in found.proposals if proposal.error]
+    refused = [proposal.error for proposal in stored.proposals if proposal.error]
     if refused:
         count = counted(len(refused), "proposal")
         say(
-            f"{count} of searches.{line(found.request.search)} cannot be trained. The first: {line(refused[0])}",
+            f"{count} of searches.{line(stored.request.search)} cannot be trained. The first: {line(refused[0])}",
             err=True,
         )
     for trial in trials:
@@ -51,7 +51,7 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
     elif failed:
         say(f"Retry failed trials: {again} --retry-failed", err=True)
     elif trials and not as_json:
-        say(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
+        say(f"Compare: ganlab compare {shlex.quote(shown(stored.path))}")
 
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:

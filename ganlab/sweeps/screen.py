@@ -138,18 +138,18 @@ def summary(trials: Sequence[Trial]) -> str:
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
     """A sentence that names the best completed configuration by the objective; empty without one, or without others."""
     request = sweep.request
-    found: dict[str, float] = {}
+    means: dict[str, float] = {}
     for name in dict.fromkeys(trial.configuration for trial in trials):
         of_one = [trial for trial in trials if trial.configuration == name]
         values = [trial.value for trial in of_one if trial.status == COMPLETED and trial.value is not None]
         if len(values) == len(of_one) and all(map(math.isfinite, values)):
-            found[name] = math.fsum(values) / len(values)
-    if not request.objective or not found or len({trial.configuration for trial in trials}) < 2:
+            means[name] = math.fsum(values) / len(values)
+    if not request.objective or not means or len({trial.configuration for trial in trials}) < 2:
         return ""
     choose = max if request.maximize else min
-    name = choose(found, key=found.__getitem__)
+    name = choose(means, key=means.__getitem__)
     over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
-    return f"Best {request.objective}: {found[name]:.4g}{over}, with {name}."
+    return f"Best {request.objective}: {means[name]:.4g}{over}, with {name}."
 
 
 def as_data(trial: Trial) -> dict[str, Any]:
