@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ganlab.plugins import manager as plugins
 from ganlab.support.collector import collect_rarely
 
 FORKING = Path(__file__).with_name("forking.py")
@@ -30,6 +31,13 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 def cpus(ganlab_cpus):
     """The names of four logical CPUs for replicas, from the pytest plugin that ganlab ships."""
     return ganlab_cpus
+
+
+@pytest.fixture
+def fresh_plugins():
+    """Plugins are discovered anew in the test, when they are needed."""
+    with plugins.using():
+        yield
 
 
 @pytest.fixture

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
+from ganlab.cli.messages import say, say_json, warn
+from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.tables import print_table
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
+from ganlab.runs.conditions import parse_condition
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -27,15 +27,13 @@ _SHOWN = 12
 @click.argument("run", metavar="RUN", type=LocalPath())
 @click.argument("condition", metavar="CONDITION")
 @click.option("--json", "as_json", is_flag=True, help="Print the step and the metrics around it as JSON.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def bisect(
     ctx: click.Context,
     run: Path,
     condition: str,
     as_json: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Finds the first step of a run at which a condition on a metric holds.
 
@@ -47,50 +45,42 @@ def bisect(
     ganlab bisect RUN 'constraints/gradient_penalty/slope > 5'
     ganlab bisect RUN 'critic/loss nonfinite'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-    from ganlab.runs.conditions import parse_condition
-
     asked = parse_condition(condition)
     looked_at = Run(run)
-    use_plugins(no_plugin, plugin_file)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab.training.time_travel import bisect as search
 
-        found = search(looked_at, asked, warn)
+        first = search(looked_at, asked, warn)
     if as_json:
-        say(json.dumps({"run": str(run), "condition": str(asked), **_as_dict(found)}, indent=2))
-    elif found is None:
+        say_json({"run": str(run), "condition": str(asked), **_as_dict(first)})
+    elif first is None:
         say(f"{line(run)}: {line(asked)} holds in no logged row.")
     else:
-        _show(str(run), str(asked), found)
-    if found is None:
+        _show(str(run), str(asked), first)
+    if first is None:
         ctx.exit(1)
 
 
-def _as_dict(found: Found | None) -> dict[str, object]:
-    from ganlab.telemetry.jsonl import to_json
-
-    if found is None:
+def _as_dict(first: Found | None) -> dict[str, object]:
+    if first is None:
         return {"step": None}
-    both = {"before": to_json(found.before), "now": to_json(found.now)}
-    return {"step": found.step, "exact": found.exact, "after": found.after, **both}
+    return {
+        "step": first.step,
+        "exact": first.exact,
+        "after": first.after,
+        "before": first.before,
+        "now": first.now,
+    }
 
 
-def _show(run: str, asked: str, found: Found) -> None:
-    from rich.table import Table
-
-    say(f"{line(run)}: {line(asked)} first holds at step {found.step}.")
-    if not found.exact:
-        say(f"Rows alone were looked at, the last one before at step {found.after}.")
-    if not found.changes:
+def _show(run: str, asked: str, first: Found) -> None:
+    say(f"{line(run)}: {line(asked)} first holds at step {first.step}.")
+    if not first.exact:
+        say(f"Rows alone were looked at, the last one before at step {first.after}.")
+    if not first.changes:
         return
     say("\nThe largest changes there:\n")
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("metric")
-    table.add_column("before", justify="right")
-    table.add_column("at the step", justify="right")
-    for tag, before, now in found.changes[:_SHOWN]:
-        table.add_row(*(cell(line(text)) for text in (tag, f"{before:.6g}", f"{now:.6g}")))
-    table_console().print(table)
+    rows = ((tag, f"{before:.6g}", f"{now:.6g}") for tag, before, now in first.changes[:_SHOWN])
+    print_table(("metric", ">before", ">at the step"), rows)

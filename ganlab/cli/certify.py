@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,20 +10,19 @@ import click
 from click.core import ParameterSource
 
 from ganlab.cli import certified_distance
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.messages import say, say_json
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.tables import print_table
+from ganlab.lipschitz.rungs import RUNGS
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.loading import Step
 
-# Those of ganlab.lipschitz.rungs, whose import would take numpy for every `ganlab --help`.
-_RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 _OF_DISTANCE = ("samples", "confidence", "box")
 
 
@@ -33,7 +31,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 @click.option(
     "--rung",
     "rungs",
-    type=click.Choice(_RUNGS),
+    type=click.Choice(RUNGS),
     multiple=True,
     help="A certificate to compute; may be given several times. By default all.",
 )
@@ -73,7 +71,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 )
 @checkpoint_option
 @click.option("--json", "as_json", is_flag=True, help="Print the bounds as JSON.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def certify(
     ctx: click.Context,
@@ -86,8 +84,6 @@ def certify(
     box: tuple[float, float] | None,
     checkpoint: Step,
     as_json: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Bounds the Lipschitz constant of a run's critic, from above and from below.
 
@@ -104,14 +100,11 @@ def certify(
     ganlab certify RUN --rung semidefinite --seconds 300 --json
     ganlab certify RUN --distance --samples 65536
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-
     if distance and rungs:
         raise click.UsageError("--distance takes the tightest certificate of the critic; leave out --rung.")
     if not distance:
         _refuse_options_of_distance(ctx)
     looked_at = Run(run)
-    use_plugins(no_plugin, plugin_file)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
@@ -120,17 +113,17 @@ def certify(
                 checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
             )
         else:
-            found = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or _RUNGS)
+            bounds = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or RUNGS)
     if as_json:
-        facts = certified_distance.as_dict(interval) if distance else _as_dict(found)
-        say(json.dumps({"run": str(run), **facts}, indent=2))
+        facts = certified_distance.as_dict(interval) if distance else _as_dict(bounds)
+        say_json({"run": str(run), **facts})
     elif distance:
         certified_distance.show(str(run), interval)
     else:
-        say(f"{line(run)}, step {found.step}: the critic's Lipschitz constant\n")
-        _print_table(found)
-    if rungs and not distance and all(rung.bound is None for rung in found.rungs):
-        reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in found.rungs)
+        say(f"{line(run)}, step {bounds.step}: the critic's Lipschitz constant\n")
+        print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), _rows(bounds))
+    if rungs and not distance and all(rung.bound is None for rung in bounds.rungs):
+        reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in bounds.rungs)
         say(f"Error: no certificate that --rung asks for suits this critic. {line(' '.join(reasons))}", err=True)
         ctx.exit(1)
 
@@ -143,29 +136,21 @@ def _refuse_options_of_distance(ctx: click.Context) -> None:
         raise click.UsageError(f"Without --distance {options} {has} no effect. Add --distance, or leave out {options}.")
 
 
-def _as_dict(found: Certified) -> dict[str, object]:
-    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in found.rungs]
-    return {"step": found.step, "lower": found.lower, "upper": found.upper, "seconds": found.seconds, "rungs": rungs}
+def _as_dict(bounds: Certified) -> dict[str, object]:
+    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in bounds.rungs]
+    return {
+        "step": bounds.step,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "seconds": bounds.seconds,
+        "rungs": rungs,
+    }
 
 
-def _print_table(found: Certified) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("rung")
-    table.add_column("bound", justify="right")
-    table.add_column("over attacked", justify="right")
-    table.add_column("seconds", justify="right")
-    table.add_column("note")
-    for row in _rows(found):
-        table.add_row(*map(cell, map(line, row)))
-    table_console().print(table)
-
-
-def _rows(found: Certified) -> list[tuple[str, str, str, str, str]]:
-    rows = [("attacked", f"{found.lower:.5g}", "", f"{found.seconds:.1f}", "from below")]
-    for rung in found.rungs:
+def _rows(bounds: Certified) -> list[tuple[str, str, str, str, str]]:
+    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
+    for rung in bounds.rungs:
         bound = "" if rung.bound is None else f"{rung.bound:.5g}"
-        over = "" if rung.bound is None or not found.lower else f"{rung.bound / found.lower:.3g}"
+        over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
         rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
     return rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import table_console
 from ganlab.support.terminal import line
@@ -87,7 +87,7 @@ def compare(
             file.write(encoded(to_html(comparison)))
     pairs = _pairs(comparison, against) if paired else {}
     if as_json:
-        say(json.dumps({**as_data(comparison), **_paired_data(pairs)}, indent=2, allow_nan=False))
+        say_json({**as_data(comparison), **_paired_data(pairs)})
         return
 
     from ganlab.comparing.table import print_tables
@@ -113,9 +113,5 @@ def _pairs(comparison: Comparison, against: str | None) -> Pairs:
 
 
 def _paired_data(pairs: Pairs) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from ganlab.telemetry.jsonl import to_json
-
     rows = [{"label": label, "tag": tag, **asdict(one)} for (label, tag), one in pairs.items()]
-    return {"paired": to_json(rows)} if rows else {}
+    return {"paired": rows} if rows else {}

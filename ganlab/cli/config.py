@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import json
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say
+from ganlab.bounds import rule
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
+from ganlab.config import flatten, render
+from ganlab.config.documentation import documentation, of_parameter
+from ganlab.config.metric_help import MetricHelp, ending, explain_metric, metric_names
+from ganlab.config.registry import EXPERIMENT, Names
 from ganlab.errors import ConfigError
+from ganlab.plugins.annotations import UNKNOWN, annotation, describe
 from ganlab.plugins.catalog import KINDS
 from ganlab.plugins.discovery import plugin_file_in
+from ganlab.plugins.manager import Plugins
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.terminal import line
-from ganlab.telemetry.jsonl import to_json
-
-if TYPE_CHECKING:
-    from ganlab.config.metric_help import MetricHelp
-    from ganlab.config.registry import Names
-    from ganlab.plugins.manager import Plugins
 
 
 @click.group("config")
@@ -44,12 +45,11 @@ def show(
     """Prints the whole resolved experiment as a gin file, including every default."""
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
-    from ganlab.config import flatten, render
 
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
     if as_json:
-        say(json.dumps(to_json(flatten(recipe)), indent=2))
+        say_json(flatten(recipe))
     else:
         say(render(recipe, defaults=True), nl=False)
 
@@ -71,9 +71,6 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     ganlab config explain critic/loss
     ganlab config explain constraints/gradient_penalty/slope
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.config.metric_help import explain_metric, metric_names
-    from ganlab.config.registry import EXPERIMENT, Names
-
     found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
     names = Names(found)
     asked = name.removeprefix("@").removesuffix("()")
@@ -92,8 +89,6 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
 
 
 def _refuse(name: str, names: Names) -> None:
-    from ganlab.config.metric_help import ending
-
     try:
         names.component(name)
     except ConfigError as error:
@@ -103,15 +98,12 @@ def _refuse(name: str, names: Names) -> None:
 
 
 def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
-    from ganlab.config.documentation import documentation
-
     origin, make = _origin(names.plugins, selector), names.make(selector)
     parameters = names.parameters(selector).values()
     if as_json:
         settings = [_as_data(make, parameter) for parameter in parameters]
         data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
-        # A default may be any object; one that JSON cannot represent is written as Python's repr.
-        say(json.dumps({**to_json(data), "documentation": documentation(make)}, indent=2, default=repr))
+        say_json({**data, "documentation": documentation(make)})
         return
     lines = [f"{selector}{origin}", ""]
     lines += [f"  {_setting(selector, make, parameter)}" for parameter in parameters]
@@ -119,15 +111,11 @@ def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
 
 
 def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, *, as_json: bool) -> None:
-    import textwrap
-
-    from ganlab.config.documentation import documentation, of_parameter
-
     make = names.make(selector)
     text = of_parameter(make, parameter.name)
     if as_json:
         data = {**_as_data(make, parameter), "name": f"{selector}.{parameter.name}"}
-        say(json.dumps({**to_json(data), "documentation": text}, indent=2, default=repr))
+        say_json({**data, "documentation": text})
         return
     about = textwrap.fill(text, 100, break_long_words=False) if text else documentation(make)
     say(f"{_setting(selector, make, parameter)}\n\n{about}")
@@ -137,7 +125,7 @@ def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
     offered = sorted((one.name, one.summary) for one in found.components.values() if one.kind == kind)
     if as_json:
         components = [{"name": f"{kind}.{name}", "summary": summary} for name, summary in offered]
-        say(json.dumps({"name": kind, "components": components}, indent=2))
+        say_json({"name": kind, "components": components})
         return
     say(f"{kind}, a kind of component\n")
     for name, summary in offered:
@@ -145,12 +133,10 @@ def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
 
 
 def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> None:
-    import textwrap
-
     origin = _origin(found, metric.selector) if metric.selector else ""
     if as_json:
         data = {"name": metric.name, "origin": origin.strip(" ()"), "logged_by": metric.selector}
-        say(json.dumps({**data, "documentation": "\n\n".join(metric.texts)}, indent=2))
+        say_json({**data, "documentation": "\n\n".join(metric.texts)})
         return
     logged = f"logged by {metric.selector}{origin}" if metric.selector else "logged by ganlab"
     say(f"{metric.name}, {logged}")
@@ -185,9 +171,6 @@ def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str
 
 def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:
     """A parameter's type and its bounds, each empty if it has none."""
-    from ganlab.bounds import rule
-    from ganlab.plugins.annotations import UNKNOWN, annotation, describe
-
     if parameter.annotation is inspect.Parameter.empty:
         return "", ""
     hint = annotation(make, parameter.name)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW, install
 from ganlab.support.processes import python_command, run_process
 from ganlab.version import DISTRIBUTION, __version__
@@ -59,7 +59,7 @@ def doctor(as_json: bool) -> None:
     """
     findings = examine()
     if as_json:
-        say(json.dumps([asdict(finding) for finding in findings], indent=2))
+        say_json([asdict(finding) for finding in findings])
     else:
         width = max(len(finding.subject) for finding in findings)
         for finding in findings:

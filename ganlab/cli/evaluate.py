@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.messages import say, say_json
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.tables import print_table
+from ganlab.composition import OF_GENERATOR
+from ganlab.config.overrides import Override, components
 from ganlab.errors import ConfigError
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
+from ganlab.runs.health import complaints_of, name_of
+from ganlab.runs.lock import locked
 from ganlab.support.paths import local
 from ganlab.support.terminal import line
 
@@ -76,7 +79,7 @@ if TYPE_CHECKING:
 @checkpoint_option
 @click.option("--save", is_flag=True, help="Add the figures of the newest checkpoint to run.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 def evaluate(
     run: Path | None,
     folder: Path | None,
@@ -90,8 +93,6 @@ def evaluate(
     checkpoint: Step,
     save: bool,
     as_json: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Measures the generator of a run, finished or not, from one of its checkpoints, or a folder of images.
 
@@ -118,23 +119,15 @@ def evaluate(
             )
         if not against.startswith("@"):
             local(against, "--against")
-        use_plugins(no_plugin, plugin_file)
         published = None if weights is None else (weights, metrics, statistics)
         _evaluate_folder(folder, against, size, evaluators, params, published, as_json=as_json)
         return
     if (against, size, weights, metrics, statistics) != (None,) * 5:
         raise ConfigError("--against, --size, --weights, --metrics and --save-statistics are for --folder.")
     assert run is not None
-    from ganlab.composition import OF_GENERATOR
-    from ganlab.config import overrides
-    from ganlab.run import Run
-    from ganlab.runs.health import complaints_of, name_of
-    from ganlab.runs.lock import locked
 
     measured = Run(run)
-    use_plugins(no_plugin, plugin_file)
-    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
-    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
+    chosen = _chosen(evaluators)
     own = () if chosen else ("evaluators",)
     recipe = measured.recipe([*chosen, *params], only=(*OF_GENERATOR, "dataset", *own))
     wanted = recipe.arguments.get("evaluators", [])
@@ -168,15 +161,9 @@ def evaluate(
                 limits = {**(measured.info.get("limits") or {}), **limits}
                 measured.update(evaluation=figures_now, limits=limits, health=[*others, *wrong])
     if as_json:
-        from ganlab.telemetry.jsonl import to_json
-
-        found = {"run": str(run), "step": step, "evaluation": figures, "health": wrong}
-        say(json.dumps(to_json(found), indent=2))
-        return
-    say(f"{line(run)}, step {step}:\n")
-    _print_table(figures)
-    for sentence in wrong:
-        say(f"- {line(sentence)}", err=True)
+        say_json({"run": str(run), "step": step, "evaluation": figures, "health": wrong})
+    else:
+        _print(f"{line(run)}, step {step}", figures, wrong)
 
 
 def _evaluate_folder(
@@ -189,10 +176,7 @@ def _evaluate_folder(
     *,
     as_json: bool,
 ) -> None:
-    from ganlab.config import overrides
-
-    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
-    chosen = [overrides.evaluators(evaluators, asked)] if evaluators else []
+    chosen = _chosen(evaluators)
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab.training import published as publishing
@@ -202,34 +186,25 @@ def _evaluate_folder(
         found = evaluate_folder(folder, against, [*chosen, *params], size, published=scores, report=_report)
     wrong = [f"{name}: {sentence}" for name, sentence in found.complaints.items()]
     if as_json:
-        from ganlab.telemetry.jsonl import to_json
-
         row = {"folder": str(folder), "against": against, "images": found.images, "shape": list(found.shape)}
-        say(json.dumps(to_json({**row, "evaluation": found.figures, "health": wrong}), indent=2))
-        return
-    shape = " x ".join(map(str, found.shape))
-    say(f"{line(folder)}, {found.images:,} images as {shape}, against {line(against)}:\n")
-    _print_table(found.figures)
-    for sentence in wrong:
-        say(f"- {line(sentence)}", err=True)
+        say_json({**row, "evaluation": found.figures, "health": wrong})
+    else:
+        shape = " x ".join(map(str, found.shape))
+        _print(f"{line(folder)}, {found.images:,} images as {shape}, against {line(against)}", found.figures, wrong)
+
+
+def _chosen(evaluators: Sequence[str]) -> list[Override]:
+    asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
+    return [components("evaluators", evaluators, asked)] if evaluators else []
 
 
 def _report(text: str) -> None:
     say(text, err=True)
 
 
-def _print_table(figures: Mapping[str, float]) -> None:
-    from rich.table import Table
-
-    console = table_console()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("evaluator")
-    table.add_column("figure")
-    table.add_column("value", justify="right")
-    for row in _rows(figures):
-        table.add_row(*map(cell, map(line, row)))
-    console.print(table)
-
-
-def _rows(figures: Mapping[str, float]) -> Sequence[tuple[str, str, str]]:
-    return [(*name.split("/", 1), f"{value:.6g}") for name, value in figures.items()]  # type: ignore[misc]
+def _print(title: str, figures: Mapping[str, float], wrong: Sequence[str]) -> None:
+    say(f"{title}:\n")
+    rows = ((*name.split("/", 1), f"{value:.6g}") for name, value in figures.items())
+    print_table(("evaluator", "figure", ">value"), rows)
+    for sentence in wrong:
+        say(f"- {line(sentence)}", err=True)

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.composition import OF_GENERATOR
 from ganlab.exporting import FORMATS
+from ganlab.run import Run
+from ganlab.support.atomic import check_free
 
 if TYPE_CHECKING:
     from ganlab.training.loading import Step
@@ -35,14 +37,12 @@ if TYPE_CHECKING:
     help="saved_model for TensorFlow (any generator), keras for a .keras file, onnx for other runtimes.",
 )
 @checkpoint_option
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 def export(
     run: Path,
     output: Path,
     format: str,
     checkpoint: Step,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Writes the generator of a run for use without ganlab.
 
@@ -54,14 +54,10 @@ def export(
     ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
     ganlab export RUN -o generator --format keras --checkpoint 5000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.composition import OF_GENERATOR
     from ganlab.lazy import require
-    from ganlab.run import Run
-    from ganlab.support.atomic import check_free
 
     check_free(output)
     exported = Run(run)
-    use_plugins(no_plugin, plugin_file)
     exported.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     if format == "onnx":

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
+from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.run import Run
+from ganlab.runs import check_place, new_run_path
 from ganlab.support.signals import exit_code
 
 
@@ -24,7 +25,7 @@ from ganlab.support.signals import exit_code
     help="A setting of the twin, for example 'optimizers.adam.learning_rate=1e-4'. May be given several times.",
 )
 @click.option("--name", help="Name of the twin's folder, beside the run's; by default the time, seed and four digits.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def fork(
     ctx: click.Context,
@@ -32,8 +33,6 @@ def fork(
     at: int,
     params: tuple[str, ...],
     name: str | None,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Trains a twin of a run from one of its steps, with other settings.
 
@@ -46,11 +45,8 @@ def fork(
     ganlab compare RUN TWIN --paired
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab.cli.run import last_screen
-    from ganlab.run import Run
-    from ganlab.runs import check_place, new_run_path
 
     parent = Run(run)
-    use_plugins(no_plugin, plugin_file)
     recipe = parent.recipe(params)  # reports a mistake in it before TensorFlow starts
     where = parent.path.absolute().parent
     path = new_run_path(where.parent, where.name, int(recipe.arguments.get("seed", 0)), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 from collections.abc import Mapping
@@ -29,6 +30,13 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
         nl: Whether to end with a newline.
     """
     click.echo(lines(text), err=err, nl=nl)
+
+
+def say_json(data: object) -> None:
+    """Prints data as JSON; what JSON cannot represent is printed as Python's repr."""
+    from ganlab.telemetry.jsonl import to_json
+
+    say(json.dumps(to_json(data), indent=2, default=repr))
 
 
 def warn(text: str) -> None:

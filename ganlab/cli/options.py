@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from ganlab.errors import ConfigError
+from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.paths import local
 
 
@@ -55,6 +57,17 @@ def plugin_options(default: str) -> Callable[[Command], Command]:
         )(command)
 
     return add
+
+
+def run_with_plugins(command: Command) -> Command:
+    """Adds the options of `plugin_options` to a command on a run, and calls it with the plugins in use."""
+
+    @functools.wraps(command)
+    def using(*arguments: Any, no_plugin: tuple[str, ...], plugin_file: Path | None, **options: Any) -> Any:
+        use_plugins(no_plugin, plugin_file)
+        return command(*arguments, **options)
+
+    return plugin_options(OF_THE_RUN)(cast(Command, using))
 
 
 def experiment_options(command: Command) -> Command:

@@ -86,16 +86,16 @@ def of_applications(own: Collection[str], prefix: str = "") -> Added:
     return _settled(offers, own, prefix)
 
 
-def of_hooks(found: plugins.Plugins, own: Collection[str]) -> Added:
+def of_hooks(loaded: plugins.Plugins, own: Collection[str]) -> Added:
     """Asks the plugins for their commands.
 
     Args:
-        found: The plugins.
+        loaded: The plugins.
         own: The names that are taken, which cannot be replaced.
     """
-    rows = {row.name: row for row in found.rows if row.status == "loaded"}
+    rows = {row.name: row for row in loaded.rows if row.status == "loaded"}
     offers, failures = [], []
-    for name, call in found.calls(HOOK):
+    for name, call in loaded.calls(HOOK):
         group = click.Group("ganlab")
         try:
             with printing_to_stderr():
@@ -109,15 +109,15 @@ def of_hooks(found: plugins.Plugins, own: Collection[str]) -> Added:
     return settled
 
 
-def of_both(found: plugins.Plugins, own: Collection[str]) -> Added:
+def of_both(loaded: plugins.Plugins, own: Collection[str]) -> Added:
     """The commands that applications add, and those of plugins' hooks.
 
     Args:
-        found: The plugins.
+        loaded: The plugins.
         own: The names of ganlab's own commands.
     """
     first = of_applications(own)
-    hooks = of_hooks(found, {*own, *first.commands})
+    hooks = of_hooks(loaded, {*own, *first.commands})
     return Added(
         first.commands | hooks.commands,
         hooks.clashes | first.clashes,
@@ -152,10 +152,8 @@ def command_names() -> list[str]:
 
 def in_use() -> plugins.Plugins:
     """The plugins in use; if none are set yet, those installed and the `ganlab_plugins.py` of this folder."""
-    if plugins._current is None:
-        local = plugin_file_in(Path())
-        plugins.use(plugins.discover(local=local.resolve() if local else None))
-    return plugins.current()
+    local = plugin_file_in(Path())
+    return plugins.current(local.resolve() if local else None)
 
 
 def summary(help_text: str, letters: int = 80) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any
 import click
 
 from ganlab.cli import plugin_commands
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import CommandGroup
 from ganlab.cli.tables import cell, table_console
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
+from ganlab.runs.experiment_source import use_plugins
 
 _OWN = {"new": "ganlab.cli.plugins_new:new"}
 
@@ -35,27 +34,27 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
         if as_json or no_plugin or plugin_file:
             raise click.UsageError(f"Put options of 'ganlab plugins {ctx.invoked_subcommand}' after its name.", ctx)
         return
-    found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
-    added = _commands(found)
+    loaded = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
+    added = _commands(loaded)
     for failure in added.failures:
         say(f"Warning: {failure}", err=True)
     if as_json:
-        say(json.dumps(_as_data(found, added), indent=2))
+        say_json(_as_data(loaded, added))
         return
-    _print_table(found, added)
+    _print_table(loaded, added)
     if ctx.find_root().params.get("debug"):
-        for row in found.rows:
+        for row in loaded.rows:
             if row.error:
                 say(f"\n{row.name}:\n{row.error}")
 
 
-def _commands(found: Plugins) -> plugin_commands.Added:
+def _commands(loaded: Plugins) -> plugin_commands.Added:
     from ganlab.cli import COMMANDS
 
-    return plugin_commands.of_both(found, COMMANDS)
+    return plugin_commands.of_both(loaded, COMMANDS)
 
 
-def _as_data(found: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
+def _as_data(loaded: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
     return {
         "components": [
             {
@@ -65,26 +64,26 @@ def _as_data(found: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
                 "plugin": component.plugin.name,
                 "distribution": component.plugin.distribution,
                 "version": component.plugin.version,
-                "status": _status(found, component),
+                "status": _status(loaded, component),
             }
-            for component in found.components.values()
+            for component in loaded.components.values()
         ],
         "commands": [
             {"name": name, "summary": plugin_commands.summary(offer.about()), "plugin": offer.plugin.name}
             for name, offer in added.commands.items()
         ],
-        "plugins": [asdict(row) for row in found.rows],
-        "clashes": [*found.clashes.values(), *added.clashes.values()],
+        "plugins": [asdict(row) for row in loaded.rows],
+        "clashes": [*loaded.clashes.values(), *added.clashes.values()],
     }
 
 
-def _print_table(found: Plugins, added: plugin_commands.Added) -> None:
+def _print_table(loaded: Plugins, added: plugin_commands.Added) -> None:
     from rich.table import Table
 
     console = table_console()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    unused = [row for row in found.rows if row.status != "loaded"]
-    names = [c.name for c in found.components.values()] + [row.name for row in unused] + [*added.commands]
+    unused = [row for row in loaded.rows if row.status != "loaded"]
+    names = [c.name for c in loaded.components.values()] + [row.name for row in unused] + [*added.commands]
     table.add_column("kind", no_wrap=True, min_width=max(map(len, KINDS)))
     table.add_column("name", no_wrap=True, min_width=max(map(len, names), default=4))
     table.add_column("summary", overflow="fold", ratio=1)
@@ -95,10 +94,10 @@ def _print_table(found: Plugins, added: plugin_commands.Added) -> None:
         min_width=len("incompatible" if any(row.status == "incompatible" for row in unused) else "disabled"),
     )
     for kind in KINDS:
-        for component in sorted((c for c in found.components.values() if c.kind == kind), key=lambda c: c.name):
-            clash = found.clashes.get((kind, component.name))
+        for component in sorted((c for c in loaded.components.values() if c.kind == kind), key=lambda c: c.name):
+            clash = loaded.clashes.get((kind, component.name))
             about = (clash, "") if clash else (component.summary, _origin(component.plugin))
-            table.add_row(*map(cell, (kind, component.name, *about, _status(found, component))))
+            table.add_row(*map(cell, (kind, component.name, *about, _status(loaded, component))))
     for name, offer in sorted(added.commands.items()):
         summary = plugin_commands.summary(offer.about())
         table.add_row(*map(cell, ("command", name, summary, _origin(offer.plugin), "loaded")))
@@ -109,8 +108,8 @@ def _print_table(found: Plugins, added: plugin_commands.Added) -> None:
     console.print(table)
 
 
-def _status(found: Plugins, component: Component) -> str:
-    return "clash" if (component.kind, component.name) in found.clashes else component.plugin.status
+def _status(loaded: Plugins, component: Component) -> str:
+    return "clash" if (component.kind, component.name) in loaded.clashes else component.plugin.status
 
 
 def _origin(plugin: Plugin) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.experiments import use_plugins
-from ganlab.cli.messages import say, warn
-from ganlab.cli.options import OF_THE_RUN, LocalPath, plugin_options
+from ganlab.cli.messages import say, say_json, warn
+from ganlab.cli.options import LocalPath, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.tables import print_table
 from ganlab.plugins.import_guard import printing_to_stderr
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     help="A diagnostic to look at that step besides, such as slopes. May be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the row as JSON.")
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 @click.pass_context
 def replay(
     ctx: click.Context,
@@ -39,8 +38,6 @@ def replay(
     step: int,
     diagnostics: tuple[str, ...],
     as_json: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Trains a step of a run again, from its nearest checkpoint before.
 
@@ -52,69 +49,51 @@ def replay(
     ganlab replay RUN --step 4711
     ganlab replay RUN --step 4711 --diagnostics slopes
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.run import Run
-
     looked_at = Run(run)
-    use_plugins(no_plugin, plugin_file)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab.training.time_travel import replay as again
 
-        found = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
+        replayed = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
     if as_json:
-        say(json.dumps(_as_dict(run, found), indent=2))
+        say_json(_as_dict(run, replayed))
     else:
-        _show(run, found)
-    if found.differing:
+        _show(run, replayed)
+    if replayed.differing:
         ctx.exit(1)
 
 
-def _as_dict(run: Path, found: Replayed) -> dict[str, object]:
-    from ganlab.telemetry.jsonl import to_json
-
-    rows = {"row": found.row, "logged": found.logged, "diagnostics": found.found}
+def _as_dict(run: Path, replayed: Replayed) -> dict[str, object]:
+    rows = {"row": replayed.row, "logged": replayed.logged, "diagnostics": replayed.found}
     return {
         "run": str(run),
-        "step": found.step,
-        "start": found.start,
+        "step": replayed.step,
+        "start": replayed.start,
         **{
-            name: {r.tag: to_json({"reduced": r.reduced, "replicas": r.replicas}) for r in records}
+            name: {r.tag: {"reduced": r.reduced, "replicas": r.replicas} for r in records}
             for name, records in rows.items()
         },
-        "differing": found.differing,
+        "differing": replayed.differing,
     }
 
 
-def _show(run: Path, found: Replayed) -> None:
-    from rich.table import Table
-
-    begun = f"the checkpoint of step {found.start}" if found.start else "the beginning"
-    say(f"{line(run)}, step {found.step}, trained again from {begun}\n")
-    logged = {record.tag: record for record in found.logged}
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("metric")
-    table.add_column("now", justify="right")
-    if logged:
-        table.add_column("logged", justify="right")
-        table.add_column("")
-    for record in [*found.row, *found.found]:
+def _show(run: Path, replayed: Replayed) -> None:
+    begun = f"the checkpoint of step {replayed.start}" if replayed.start else "the beginning"
+    say(f"{line(run)}, step {replayed.step}, trained again from {begun}\n")
+    logged = {record.tag: record for record in replayed.logged}
+    rows = []
+    for record in [*replayed.row, *replayed.found]:
         then = logged.get(record.tag)
-        more = [] if not logged else [f"{then.reduced:.9g}" if then else "", _verdict(record.tag, found, bool(then))]
-        table.add_row(*(cell(line(text)) for text in (record.tag, f"{record.reduced:.9g}", *more)))
-    missing = logged.keys() - {record.tag for record in found.row}
-    for tag in sorted(missing):
-        table.add_row(*(cell(line(text)) for text in (tag, "", f"{logged[tag].reduced:.9g}", "not found again")))
-    table_console().print(table)
+        verdict = ("differs" if record.tag in replayed.differing else "equal") if then else ""
+        rows.append((record.tag, f"{record.reduced:.9g}", f"{then.reduced:.9g}" if then else "", verdict))
+    missing = logged.keys() - {record.tag for record in replayed.row}
+    rows += [(tag, "", f"{logged[tag].reduced:.9g}", "not found again") for tag in sorted(missing)]
+    columns = ("metric", ">now", ">logged", "")[: 4 if logged else 2]
+    print_table(columns, (row[: len(columns)] for row in rows))
     if not logged:
         say("\nNo row was logged at this step: these are the metrics of its iteration alone.")
-    elif found.differing:
-        say(f"\n{len(found.differing)} of {len(logged)} metrics differ from the logged row.")
+    elif replayed.differing:
+        say(f"\n{len(replayed.differing)} of {len(logged)} metrics differ from the logged row.")
     else:
         say(f"\nAll {len(logged)} metrics and their replicas' values equal the logged row bit for bit.")
-
-
-def _verdict(tag: str, found: Replayed, logged: bool) -> str:
-    if not logged:
-        return ""
-    return "differs" if tag in found.differing else "equal"

@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import of_last_metrics, say
 from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.composition import compose
+from ganlab.config import render
+from ganlab.config.overrides import Override
+from ganlab.plugins.recipes import Recipe
+from ganlab.run import Run
+from ganlab.runs import check_place, new_run_path
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support.formatting import in_time
 from ganlab.support.signals import exit_code
 from ganlab.support.terminal import line
-
-if TYPE_CHECKING:
-    from ganlab.plugins.recipes import Recipe
-    from ganlab.run import Run
 
 
 @click.command("run")
@@ -52,17 +54,13 @@ if TYPE_CHECKING:
 @click.pass_context
 def run(
     ctx: click.Context,
-    gin_files: tuple[str, ...],
-    params: tuple[str, ...],
-    seed: int | None,
     runs: Path,
     name: str | None,
     resume: Path | None,
     allow_changes: bool,
     profile: str,
     dry_run: bool,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
+    **described: Any,
 ) -> None:
     """Trains the experiment in a gin file.
 
@@ -71,25 +69,21 @@ def run(
     ganlab run --gin mine.gin --param experiment.steps=100 --seed 3
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.runs import check_place, new_run_path
-
     if resume is not None:
         if name is not None:
             raise click.UsageError("--resume uses the run's own folder: leave out --name.")
-        path, experiment = resume, _resumed(resume, gin_files, params, seed, no_plugin, plugin_file)
+        path, experiment = resume, _resumed(resume, **described)
     else:
-        if not gin_files:
+        if not described["gin_files"]:
             raise click.UsageError(
                 "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume RUN."
             )
         if allow_changes:
             raise click.UsageError("--allow-changes works only with --resume RUN: leave it out for a new run.")
-        experiment = _described(gin_files, params, seed, no_plugin, plugin_file)
-        path = new_run_path(runs, Path(gin_files[0]).stem, experiment.arguments.get("seed", 0), name)
+        experiment = _described(**described)
+        path = new_run_path(runs, Path(described["gin_files"][0]).stem, experiment.arguments.get("seed", 0), name)
         check_place(path)  # before TensorFlow, which takes seconds
     if dry_run:
-        from ganlab.config import render
-
         say(render(experiment, defaults=True), nl=False)
         return
     finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes, profile=profile)
@@ -131,35 +125,21 @@ def _described(
     return read_experiment(gin_files, _with_seed(params, seed))
 
 
-def _resumed(
-    path: Path,
-    gin_files: tuple[str, ...],
-    params: tuple[str, ...],
-    seed: int | None,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
-) -> Recipe:
+def _resumed(path: Path, **described: Any) -> Recipe:
     """The run's own experiment, or that of the given files; whether they may differ is checked later."""
-    from ganlab.run import Run
-
     resumed = Run(path)
-    if gin_files:
-        return _described(gin_files, params, seed, no_plugin, plugin_file)
-    use_plugins(no_plugin, plugin_file)
-    return resumed.recipe(_with_seed(params, seed))
+    if described["gin_files"]:
+        return _described(**described)
+    use_plugins(described["no_plugin"], described["plugin_file"])
+    return resumed.recipe(_with_seed(described["params"], described["seed"]))
 
 
 def _with_seed(params: tuple[str, ...], seed: int | None) -> list[str]:
-    from ganlab.config.overrides import Override
-
     return [*params, *([Override(f"experiment.seed={seed}", f"--seed {seed}")] if seed is not None else [])]
 
 
 def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool, profile: str) -> Run:
-    from ganlab.composition import compose
-
     if resume:
-        from ganlab.run import Run
         from ganlab.runs.resuming import check_resumable
 
         check_resumable(Run(path), recipe, allow_changes=allow_changes)  # before TensorFlow, which takes seconds

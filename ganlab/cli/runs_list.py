@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import RunError
@@ -42,7 +41,7 @@ def list_command(folder: Path, status: str | None, as_json: bool) -> None:
         )
     rows = list(listed(folder, status))
     if as_json:
-        say(json.dumps([{**asdict(row), "path": str(row.path)} for row in rows], indent=2))
+        say_json([{**asdict(row), "path": str(row.path)} for row in rows])
     elif rows:
         _print_table(rows)
     else:

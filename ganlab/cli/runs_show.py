@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from ganlab.cli.messages import of_last_metrics, say
+from ganlab.cli.messages import of_last_metrics, say, say_json
 from ganlab.cli.options import LocalPath
 from ganlab.errors import RunError
 from ganlab.run import Run
@@ -49,13 +48,11 @@ def show(run: Path, as_json: bool) -> None:
         "changes": [asdict(change) for change in changes_of(info)],
     }
     if as_json:
-        from ganlab.telemetry.jsonl import to_json
-
         if known["status"] == "diverged":
             known["grown"] = [asdict(one) for one in _grown(shown) or []]
         if problems:
             known["problems"] = list(map(str, problems.values()))
-        say(json.dumps(to_json({**info, **known}), indent=2))
+        say_json({**info, **known})
         return
     say("\n".join(line(text.removesuffix(SHOWN_BY)) for text in _lines(shown, info, known)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import LocalPath
 from ganlab.cli.tables import cell, table_console
 from ganlab.errors import RunError
@@ -40,7 +39,7 @@ def watch(folder: Path, metric: str, every: float, once: bool, as_json: bool) ->
     watcher = Watcher(folder, metric)
     rows = watcher.look(wait=once or as_json)
     if as_json:
-        say(json.dumps([as_data(row) for row in rows], indent=2))
+        say_json([as_data(row) for row in rows])
     elif not rows:
         say(f"Nothing trains at or below {line(folder)}.")
     elif once:
@@ -51,21 +50,15 @@ def watch(folder: Path, metric: str, every: float, once: bool, as_json: bool) ->
 
 def as_data(row: Progress) -> dict[str, object]:
     """A row as `--json` has it."""
-    from ganlab.telemetry.jsonl import to_json
-
-    return dict(
-        to_json(
-            {
-                "path": str(row.path),
-                "status": row.status,
-                "step": row.step,
-                "steps": row.steps,
-                "value": row.value,
-                "steps_per_second": row.speed,
-                "seconds_left": row.seconds_left,
-            }
-        )
-    )
+    return {
+        "path": str(row.path),
+        "status": row.status,
+        "step": row.step,
+        "steps": row.steps,
+        "value": row.value,
+        "steps_per_second": row.speed,
+        "seconds_left": row.seconds_left,
+    }
 
 
 def table(rows: Sequence[Progress], metric: str) -> Table:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import OF_THE_RUN, LocalPath, checkpoint_option, plugin_options
+from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
 from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.composition import OF_GENERATOR
+from ganlab.run import Run
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ _OF_CLASS = 10
 @click.option(
     "--columns", type=click.IntRange(1), help="Columns of the grid, or samples per interpolation, with both ends (8)."
 )
-@plugin_options(OF_THE_RUN)
+@run_with_plugins
 def sample(
     run: Path,
     count: int | None,
@@ -69,8 +70,6 @@ def sample(
     interpolate: bool,
     rows: int | None,
     columns: int | None,
-    no_plugin: tuple[str, ...],
-    plugin_file: Path | None,
 ) -> None:
     """Draws samples from the generator of a run, finished or not.
 
@@ -85,9 +84,7 @@ def sample(
     ganlab sample RUN --label 3 -o threes.png
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.composition import OF_GENERATOR
     from ganlab.exporting.pictures import are_points, check_picture, picture
-    from ganlab.run import Run
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)
@@ -97,7 +94,6 @@ def sample(
         check_picture(shape)
         if are_points(shape) and not interpolate and (rows or columns):
             raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
-    use_plugins(no_plugin, plugin_file)
     drawn_from.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     from ganlab import exporting

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ganlab.cli.durations import Duration
-from ganlab.cli.experiments import use_plugins
 from ganlab.cli.messages import say
 from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.sweep_output import print_end, print_plan, shown
 from ganlab.errors import NotNamedError
+from ganlab.runs.experiment_source import use_plugins
 from ganlab.runs.plugin_file import confirmed
 from ganlab.support.signals import Collector, exit_code, handling
 from ganlab.sweeps import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of
@@ -94,15 +94,15 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     if resume is not None:
         if dry_run:
             raise click.UsageError("--dry-run works only for a new sweep; 'ganlab runs list' shows an existing one.")
-        found, launcher, search = _reopened(resume, _given(ctx, resumed=True))
+        stored, launcher, search = _reopened(resume, _given(ctx, resumed=True))
     else:
         if retry_failed:
             raise click.UsageError("--retry-failed works only with --resume SWEEP: leave it out for a new sweep.")
         new, launcher, search = _new(_given(ctx), dry_run=dry_run, as_json=as_json)
         if new is None:
             return
-        found = new
-    _run(ctx, found, launcher, search, retry_failed=retry_failed, as_json=as_json)
+        stored = new
+    _run(ctx, stored, launcher, search, retry_failed=retry_failed, as_json=as_json)
 
 
 def _given(ctx: click.Context, *, resumed: bool = False) -> dict[str, Any]:
@@ -137,8 +137,8 @@ def _new(given: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Swe
 
 def _reopened(path: Path, given: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
     """An existing sweep, with the settings that may change on resume."""
-    found = Sweep(path.resolve())
-    request = found.request
+    stored = Sweep(path.resolve())
+    request = stored.request
     local = confirmed("sweep", request.plugin_file, request.plugin_content, given.get("plugin_file"))
     use_plugins(request.no_plugin, local)
     launched = {name: given[name] for name in ("launcher", "launcher_options") if name in given}
@@ -150,24 +150,24 @@ def _reopened(path: Path, given: Mapping[str, Any]) -> tuple[Sweep, Launcher, Se
         )
     if launched:
         launched.setdefault("launcher_options", ())
-    found.request = replace(request, **{**given, **launched, "plugin_file": local.resolve() if local else None})
-    return found, launcher_of(found.request), search_of(found.request)
+    stored.request = replace(request, **{**given, **launched, "plugin_file": local.resolve() if local else None})
+    return stored, launcher_of(stored.request), search_of(stored.request)
 
 
 def _run(
-    ctx: click.Context, found: Sweep, launcher: Launcher, search: Search, *, retry_failed: bool, as_json: bool
+    ctx: click.Context, stored: Sweep, launcher: Launcher, search: Search, *, retry_failed: bool, as_json: bool
 ) -> None:
     """Runs the remaining trials of a sweep and prints how it ended."""
 
     def opening(trials: Sequence[Trial]) -> None:
-        start = f"{shown(found.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        say(f"{start}, {found.request.jobs} at a time, threads: {found.info['threads']} each.", err=True)
+        start = f"{shown(stored.path)}: {summary(trials) if trials else 'configurations as results come in'}"
+        say(f"{start}, {stored.request.jobs} at a time, threads: {stored.info['threads']} each.", err=True)
 
     collector = Collector(_stopping)
     received = collector.received
-    with found.locked(), handling(collector.receive), LiveTable() as screen:
+    with stored.locked(), handling(collector.receive), LiveTable() as screen:
         trials = run_trials(
-            found,
+            stored,
             launcher,
             search,
             screen=screen,
@@ -176,7 +176,7 @@ def _run(
             opening=opening,
         )
     with unheard() if received else contextlib.nullcontext():
-        print_end(found, trials, interrupted=bool(received), as_json=as_json)
+        print_end(stored, trials, interrupted=bool(received), as_json=as_json)
     if received:
         ctx.exit(exit_code(received[0].name))
     if not trials or any(trial.status not in ("completed", "pruned") for trial in trials):

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
+from ganlab.cli.tables import table_console
+from ganlab.config import files
+from ganlab.runs.changes import MARK, in_words
+from ganlab.runs.health import name_of
+from ganlab.support.formatting import counted
 from ganlab.support.terminal import line
+from ganlab.sweeps import Configuration, Request, Sweep, Trial
+from ganlab.sweeps.request import Proposed
+from ganlab.sweeps.screen import as_data, best, summary, table
+from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 
-if TYPE_CHECKING:
-    from ganlab.sweeps import Configuration, Request, Sweep, Trial
-    from ganlab.sweeps.request import Proposed
 
-
-def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
+def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints a sweep's trials, problems and the next command when its process ends."""
-    from ganlab.runs.changes import MARK, in_words
-    from ganlab.support.formatting import counted
-    from ganlab.sweeps.screen import as_data, best, print_table, summary, table
-    from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
-    from ganlab.telemetry.jsonl import to_json
-
     failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
-    again = f"ganlab sweep --resume {shlex.quote(shown(found.path))}"
+    again = f"ganlab sweep --resume {shlex.quote(shown(stored.path))}"
     if as_json:
-        data = {"sweep": str(found.path), "trials": [as_data(trial) for trial in trials]}
-        say(json.dumps(to_json(data), indent=2))
+        say_json({"sweep": str(stored.path), "trials": [as_data(trial) for trial in trials]})
     else:
-        print_table(table(trials))
-        say(f"\n{summary(trials)}. Sweep: {shown(found.path)}")
-        if first := best(found, trials):
+        table_console(120).print(table(trials))
+        say(f"\n{summary(trials)}. Sweep: {shown(stored.path)}")
+        if first := best(stored, trials):
             say(line(first))
     for trial in trials:
         if trial.changes:
@@ -40,11 +36,11 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
             say(f"{changed}: its settings differ from those of its configuration.", err=True)
     for complaint in _complaints(trials):
         say(complaint, err=True)
-    refused = [proposal.error for proposal in found.proposals if proposal.error]
+    refused = [proposal.error for proposal in stored.proposals if proposal.error]
     if refused:
         count = counted(len(refused), "proposal")
         say(
-            f"{count} of searches.{line(found.request.search)} cannot be trained. The first: {line(refused[0])}",
+            f"{count} of searches.{line(stored.request.search)} cannot be trained. The first: {line(refused[0])}",
             err=True,
         )
     for trial in trials:
@@ -55,14 +51,11 @@ def print_end(found: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_js
     elif failed:
         say(f"Retry failed trials: {again} --retry-failed", err=True)
     elif trials and not as_json:
-        say(f"Compare: ganlab compare {shlex.quote(shown(found.path))}")
+        say(f"Compare: ganlab compare {shlex.quote(shown(stored.path))}")
 
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
     """A line for each component that complains at the end of trials: the number of trials, and its first complaint."""
-    from ganlab.runs.health import name_of
-    from ganlab.support.formatting import counted
-
     groups: dict[str, dict[str, str]] = {}
     for trial in trials:
         for sentence in trial.health or ():
@@ -85,14 +78,12 @@ def print_plan(
     as_json: bool,
 ) -> None:
     """Prints the trials that a sweep would train."""
-    from ganlab.support.formatting import counted
-
     seeds = list(request.seeds)
     if as_json:
         plan = [
             {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
         ]
-        say(json.dumps({"jobs": request.jobs, "threads": threads, "configurations": plan}, indent=2))
+        say_json({"jobs": request.jobs, "threads": threads, "configurations": plan})
         return
     for made in configurations:
         say(made.name)
@@ -113,6 +104,4 @@ def print_plan(
 
 def shown(path: Path) -> str:
     """The path, relative to the working directory if it lies below it."""
-    from ganlab.config import files
-
     return line(files.shown(path))

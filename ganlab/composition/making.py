@@ -26,14 +26,14 @@ def compose(recipe: Recipe) -> Experiment:
 
 def schedules(made: Experiment) -> dict[str, Schedule]:
     """The schedules of an experiment's parameters, by the tag that their values are logged under."""
-    found: dict[str, Schedule] = {}
+    by_tag: dict[str, Schedule] = {}
     for part in PARTS:
         value = getattr(made, part)
         names = made.component_names(part) if part in LISTS else [part]
         for name, item in zip(names, value if part in LISTS else [value], strict=True):
             recipe = recipe_of(item)
-            found |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}
-    return found
+            by_tag |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}
+    return by_tag
 
 
 def _scheduled(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:

@@ -32,28 +32,15 @@ def origin(param: str) -> str:
     return param.origin if isinstance(param, Override) else f"--param {param!r}"
 
 
-def evaluators(names: Sequence[str], origin: str) -> Override:
-    """The override that replaces a run's evaluators.
+def components(part: str, names: Sequence[str], origin: str) -> Override:
+    """The override that replaces a run's evaluators or diagnostics.
 
     Args:
+        part: `evaluators` or `diagnostics`.
         names: Each in full, in short, or a reference as in an experiment file: `kid`, `@small/evaluators.kid()`.
         origin: The name of the override in messages.
     """
-    return _list("evaluators", names, origin)
-
-
-def diagnostics(names: Sequence[str], origin: str) -> Override:
-    """The override that replaces a run's diagnostics.
-
-    Args:
-        names: Each in full, in short, or a reference as in an experiment file: `slopes`, `@near/diagnostics.slopes()`.
-        origin: The name of the override in messages.
-    """
-    return _list("diagnostics", names, origin)
-
-
-def _list(kind: str, names: Sequence[str], origin: str) -> Override:
-    return Override(f"experiment.{kind}=[{', '.join(_reference(kind, name) for name in names)}]", origin)
+    return Override(f"experiment.{part}=[{', '.join(_reference(part, name) for name in names)}]", origin)
 
 
 def _reference(kind: str, text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import traceback
@@ -35,6 +36,7 @@ __all__ = [
     "discover",
     "use",
     "use_plugin_file",
+    "using",
 ]
 
 
@@ -194,10 +196,6 @@ class Plugins:
         """The module or object of the plugin with this name, or None."""
         return self._manager.get_plugin(name)
 
-    def listens(self, hook: str) -> bool:
-        """Whether any plugin implements this hook."""
-        return bool(getattr(self._manager.hook, hook).get_hookimpls())
-
 
 def failed(name: str, hook: str, error: BaseException) -> str:
     """Returns the message for a plugin that failed in a notification hook."""
@@ -239,13 +237,13 @@ def discover(*, deny: Sequence[str] = (), local: Path | None = None) -> Plugins:
 _current: Plugins | None = None
 
 
-def current() -> Plugins:
-    """The plugins in use, discovered at the first call."""
-    global _current
-    if _current is None:
-        use(discover())
-    assert _current is not None
-    return _current
+def current(local: Path | None = None) -> Plugins:
+    """The plugins in use, discovered at the first call.
+
+    Args:
+        local: The plugin file to load with them, if none are in use yet.
+    """
+    return use(discover(local=local)) if _current is None else _current
 
 
 def use(plugins: Plugins) -> Plugins:
@@ -253,6 +251,17 @@ def use(plugins: Plugins) -> Plugins:
     global _current
     _current = plugins
     return plugins
+
+
+@contextlib.contextmanager
+def using(plugins: Plugins | None = None) -> Iterator[None]:
+    """Context manager: these are the plugins in use; None for those to be discovered when they are needed."""
+    global _current
+    before, _current = _current, plugins
+    try:
+        yield
+    finally:
+        _current = before
 
 
 def use_plugin_file(path: str | os.PathLike[str]) -> None:

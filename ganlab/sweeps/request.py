@@ -330,15 +330,15 @@ class Proposed:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Proposed:
         """A proposal from its fields in sweep.json, which are valid; others are ignored."""
-        found = cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
-        found.value = None if found.value is None else float(found.value)
-        return found
+        proposal = cls(**{each.name: stored[each.name] for each in fields(cls) if each.name in stored})
+        proposal.value = None if proposal.value is None else float(proposal.value)
+        return proposal
 
     def as_json(self) -> dict[str, Any]:
         """The fields as sweep.json has them."""
-        found = asdict(self)
+        stored = asdict(self)
         return {
             name: value
-            for name, value in found.items()
+            for name, value in stored.items()
             if name not in ("error", "last_step") or value not in ("", None)
         }

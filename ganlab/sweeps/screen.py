@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
 
-# The width without a terminal.
-_WIDTH = 120
 # A metric's name that is longer takes several lines.
 _LONG = 24
 _STYLES = {
@@ -130,16 +127,6 @@ def table(trials: Sequence[Trial]) -> Table:
     return made
 
 
-def print_table(made: Table) -> None:
-    """Prints a table on standard output, as wide as the terminal, or 120 columns wide without one."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = _WIDTH
-    console.print(made)
-
-
 def summary(trials: Sequence[Trial]) -> str:
     """Counts the trials by status: `2 completed, 1 running, 3 queued of 6 trials`."""
     total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
@@ -151,18 +138,18 @@ def summary(trials: Sequence[Trial]) -> str:
 def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
     """A sentence that names the best completed configuration by the objective; empty without one, or without others."""
     request = sweep.request
-    found: dict[str, float] = {}
+    means: dict[str, float] = {}
     for name in dict.fromkeys(trial.configuration for trial in trials):
         of_one = [trial for trial in trials if trial.configuration == name]
         values = [trial.value for trial in of_one if trial.status == COMPLETED and trial.value is not None]
         if len(values) == len(of_one) and all(map(math.isfinite, values)):
-            found[name] = math.fsum(values) / len(values)
-    if not request.objective or not found or len({trial.configuration for trial in trials}) < 2:
+            means[name] = math.fsum(values) / len(values)
+    if not request.objective or not means or len({trial.configuration for trial in trials}) < 2:
         return ""
     choose = max if request.maximize else min
-    name = choose(found, key=found.__getitem__)
+    name = choose(means, key=means.__getitem__)
     over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
-    return f"Best {request.objective}: {found[name]:.4g}{over}, with {name}."
+    return f"Best {request.objective}: {means[name]:.4g}{over}, with {name}."
 
 
 def as_data(trial: Trial) -> dict[str, Any]:

@@ -125,8 +125,8 @@ def planned_sweep(request: Request) -> Plan:
     use_plugins(request.no_plugin, Path(request.plugin_file) if request.plugin_file else None, request.gin[0])
     # Trials read experiment files of their own, which have no plugin file beside them.
     local, content = recorded()
-    found = [str(find_gin_file(name).resolve()) for name in request.gin]
-    request = replace(request, gin=found, plugin_file=local, plugin_content=content)
+    sources = [str(find_gin_file(name).resolve()) for name in request.gin]
+    request = replace(request, gin=sources, plugin_file=local, plugin_content=content)
     launcher, search = launcher_of(request), search_of(request)
     if search.needs_objective and not request.objective:
         raise ConfigError(
@@ -183,7 +183,7 @@ def created(planned: Plan, path: Path) -> Sweep:
 
 
 def run_trials(
-    found: Sweep,
+    stored: Sweep,
     launcher: Launcher,
     search: Search,
     *,
@@ -195,7 +195,7 @@ def run_trials(
     """Runs the trials of a sweep that have not ended.
 
     Args:
-        found: The sweep, which this process holds.
+        stored: The sweep, which this process holds.
         launcher: Starts its trials.
         search: Chooses its settings.
         screen: Displays the trials; None for no display.
@@ -207,13 +207,13 @@ def run_trials(
         All trials of the sweep.
     """
     for name in ("folder", "threads"):
-        if name not in found.info:
-            raise RunError(f"{line(found.path)}: sweep.json lacks {name}. Restore it, or start a new sweep.")
-    trials = take_up(found, retry_failed=retry_failed)
-    driver = _driver(found, search) if search.needs_objective else SearchDriver(found)
-    found.save()
+        if name not in stored.info:
+            raise RunError(f"{line(stored.path)}: sweep.json lacks {name}. Restore it, or start a new sweep.")
+    trials = take_up(stored, retry_failed=retry_failed)
+    driver = _driver(stored, search) if search.needs_objective else SearchDriver(stored)
+    stored.save()
     opening(trials)
-    engine = Engine(found, trials, driver, launcher, screen=screen, stopped=stopped)
+    engine = Engine(stored, trials, driver, launcher, screen=screen, stopped=stopped)
     engine.run()
     return engine.trials
 
@@ -240,10 +240,10 @@ def search_of(request: Request) -> Search:
     return made
 
 
-def _driver(found: Sweep, search: Search) -> SearchDriver:
-    request = found.request
+def _driver(stored: Sweep, search: Search) -> SearchDriver:
+    request = stored.request
     space = parse_space(request.grid, request.ranges)
-    known = found.configurations()
+    known = stored.configurations()
     configurations = Configurations(request.gin, request.params, varying(space), known)
     for configuration in known:
         if configurations.of(configuration.settings) is not configuration:
@@ -251,7 +251,7 @@ def _driver(found: Sweep, search: Search) -> SearchDriver:
                 f"{', '.join(request.gin)}: the experiment has changed since the sweep began, and "
                 f"{configuration.name} would now be a different one. Restore the file, or start a new sweep."
             )
-    return SearchDriver(found, search, space, configurations)
+    return SearchDriver(stored, search, space, configurations)
 
 
 def cores() -> int:

@@ -139,7 +139,7 @@ def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
 
 def _evaluator(run: RunDirectory, item: Any) -> Evaluator:
     if isinstance(item, str):
-        recipe = run.recipe([overrides.evaluators([item], f"evaluator {item!r}")], only=())
+        recipe = run.recipe([overrides.components("evaluators", [item], f"evaluator {item!r}")], only=())
         (made,) = make(recipe.arguments["evaluators"])
         item = made
     if not isinstance(item, Evaluator):

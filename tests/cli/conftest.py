@@ -7,7 +7,6 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 
@@ -21,11 +20,10 @@ def without_installed_plugins(monkeypatch):
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(tmp_path, monkeypatch, fresh_plugins):
     """A working directory with the toy plugin beside the experiment files, and no installed plugins."""
     monkeypatch.chdir(tmp_path)
     without_installed_plugins(monkeypatch)
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     monkeypatch.delenv("GANLAB_STRICT_PLUGINS", raising=False)
     shutil.copy(TOYS, tmp_path / "ganlab_plugins.py")

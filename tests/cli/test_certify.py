@@ -28,9 +28,8 @@ def run(tmp_path_factory, cpus):
 
 
 def trained(folder, text):
-    with pytest.MonkeyPatch.context() as patch:
+    with plugins.using(), pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(plugins, "_current", None)
         (folder / "e.gin").write_text(text)
         result = CliRunner().invoke(cli, ["run", "--gin", "e.gin", "--name", "a"])
     assert result.exit_code == 0, result.output

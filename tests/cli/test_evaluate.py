@@ -30,10 +30,9 @@ small/evaluators.sliced_wasserstein.samples = 50
 
 
 @pytest.fixture
-def ganlab(monkeypatch):
+def ganlab(monkeypatch, fresh_plugins):
     """Runs a command line; an expected exit code of 0 returns the output, any other the message."""
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
-    monkeypatch.setattr(plugins, "_current", None)
 
     def run(*arguments, code=0):
         result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
@@ -48,8 +47,7 @@ def trained(tmp_path_factory, cpus):
     """A run with checkpoints at steps 2 and 4, which tests must not change."""
     folder = tmp_path_factory.mktemp("evaluate")
     (folder / "toy.gin").write_text(EXPERIMENT)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
+    with plugins.using():
         arguments = ["run", "--gin", folder / "toy.gin", "--runs", folder / "runs", "--name", "one"]
         result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output

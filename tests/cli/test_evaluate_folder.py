@@ -9,7 +9,6 @@ from click.testing import CliRunner
 from PIL import Image
 
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -28,9 +27,8 @@ def folders(tmp_path_factory):
 
 
 @pytest.fixture
-def ganlab(monkeypatch):
+def ganlab(monkeypatch, fresh_plugins):
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
-    monkeypatch.setattr(plugins, "_current", None)
 
     def run(*arguments, code=0):
         result = CliRunner().invoke(cli, ["evaluate", *map(str, arguments)])

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import click
-import pytest
 
 from ganlab.cli import COMMANDS, cli
 
@@ -76,13 +75,3 @@ def test_config_explain_of_a_setting_as_json(ganlab):
     }
     data = json.loads(ganlab("config", "explain", "constraints", "--json").stdout)
     assert {"name": "constraints.penalty", "summary": "Keeps gradients small."} in data["components"]
-
-
-@pytest.mark.parametrize("name", ["penalty", "experiment", "adam"])
-def test_config_explain_as_json_has_the_documentation(ganlab, name):
-    data = json.loads(ganlab("config", "explain", name, "--json").stdout)
-    lines = ganlab("config", "explain", name).stdout.splitlines()
-    assert lines[0].startswith(data["name"])
-    assert [line.split()[0].rstrip(":") for line in lines if line.startswith(f"  {data['name']}.")] == [
-        f"{data['name']}.{parameter['name']}" for parameter in data["parameters"]
-    ]

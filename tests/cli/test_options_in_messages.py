@@ -7,12 +7,8 @@ from ganlab import config
 from ganlab.cli import cli
 from ganlab.config.overrides import Override
 from ganlab.errors import ConfigError
-from ganlab.plugins import manager as plugins
 
-
-@pytest.fixture(autouse=True)
-def installed(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+pytestmark = pytest.mark.usefixtures("fresh_plugins")
 
 
 def test_an_override_may_stand_for_another_option():

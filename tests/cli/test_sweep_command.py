@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 from ganlab.sweeps import Sweep
 
 WEIGHT = "constraints.gradient_penalty.weight"
@@ -85,10 +84,9 @@ def ganlab_searches():
 
 
 @pytest.fixture
-def ganlab(tmp_path, monkeypatch):
+def ganlab(tmp_path, monkeypatch, fresh_plugins):
     """Runs a command line in a folder with b.gin and the pretended launcher: `ganlab("sweep", ...)`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.setattr("ganlab.sweeps.engine._POLL_SECONDS", 0.001)
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "ganlab_plugins.py").write_text(PRETEND)

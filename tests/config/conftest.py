@@ -16,10 +16,9 @@ experiment.generator_optimizer = @adam()
 
 
 @pytest.fixture(autouse=True)
-def toy_plugins(monkeypatch):
+def toy_plugins(monkeypatch, fresh_plugins):
     """Only the components of ganlab_plugins.py in this folder."""
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
-    monkeypatch.setattr(plugins, "_current", None)
     return plugins.use(plugins.discover(local=Path(__file__).with_name("ganlab_plugins.py")))
 
 

@@ -123,8 +123,7 @@ def odd(*, margin: float, power: float = 1.0) -> ganlab.Loss:
 
 
 @pytest.fixture
-def factory(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def factory(fresh_plugins):
     found = plugins.use(plugins.Plugins())
     found.add(plugins.Plugin("tests", "tests", ""), Plugin)
     return ganlab.component("losses", "odd")
@@ -155,12 +154,11 @@ def test_sentence_keeps_every_line_of_a_message():
     assert len(sentence(ValueError("line\n" * 10_000))) < 500
 
 
-def test_factory_error_keeps_every_line(monkeypatch):
+def test_factory_error_keeps_every_line(fresh_plugins):
     def lines(*, loud: bool = False) -> ganlab.Loss:
         """Fails."""
         raise RuntimeError("first\nsecond\nthird")
 
-    monkeypatch.setattr(plugins, "_current", None)
     found = plugins.use(plugins.Plugins())
     hook = ganlab.hookimpl(lambda: {"lines": lines})
     found.add(plugins.Plugin("tests", "tests", ""), lambda: types.SimpleNamespace(ganlab_losses=hook))

@@ -25,8 +25,7 @@ def loss(sign):
 
 
 @pytest.fixture
-def found(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def found(fresh_plugins):
     found = plugins.use(plugins.Plugins())
     for name, sign in [("alpha", 1.0), ("my-beta", -1.0)]:
         found.add(plugins.Plugin(name, name, "1"), lambda sign=sign: offering(ganlab_losses={"signed": loss(sign)}))

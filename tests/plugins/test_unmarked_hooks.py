@@ -114,9 +114,8 @@ def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
         found.check(strict=True)
 
 
-def test_commands_report_unmarked_hooks(tmp_path, monkeypatch):
+def test_commands_report_unmarked_hooks(tmp_path, monkeypatch, fresh_plugins):
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ganlab_plugins.py").write_text(HEAD + "def ganlab_losses():\n    return {}\n")
     with pytest.warns(UserWarning, match="without @ganlab"):

@@ -4,6 +4,11 @@ from ganlab.sweeps import Sweep
 from ganlab.sweeps.configurations import Configuration
 
 
+@pytest.fixture(autouse=True)
+def in_use(fresh_plugins):
+    """Each test discovers the plugins of its folder."""
+
+
 @pytest.fixture
 def sweep(tmp_path):
     """Makes a sweep of the configurations a and b, or without any: `sweep(seeds=[0], objective="critic/loss")`."""

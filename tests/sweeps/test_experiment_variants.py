@@ -10,11 +10,6 @@ from ganlab.plugins import manager as plugins
 WEIGHT = "constraints.gradient_penalty.weight"
 
 
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
-
-
 def test_a_variant_is_the_experiment_with_its_settings_over_the_params():
     variant = config.load_variant(["quickstart"], ["experiment.steps=7"], {WEIGHT: "3", "experiment.jit": "off"})
     assert variant.recipe == config.load(["quickstart"], ["experiment.steps=7", f"{WEIGHT}=3", "experiment.jit=off"])

@@ -1,17 +1,11 @@
 import pytest
 
 from ganlab import Choices, ConfigError, Range, config
-from ganlab.plugins import manager as plugins
 from ganlab.sweeps import Configurations, check, check_used
 from ganlab.sweeps.configurations import varying
 
 GP, SN, R1 = "[@constraints.gradient_penalty()]", "[@constraints.spectral_norm()]", "[@constraints.r1()]"
 WEIGHT, CONSTRAINTS = "constraints.gradient_penalty.weight", "experiment.constraints"
-
-
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
 
 
 @pytest.fixture

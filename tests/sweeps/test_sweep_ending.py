@@ -8,17 +8,11 @@ from pretended import End, PretendLauncher, Train, World, holding
 
 import ganlab
 from ganlab import PluginError
-from ganlab.plugins import manager as plugins
 from ganlab.run import Run
 from ganlab.sweeps import Sweep
 from ganlab.sweeps.screen import LiveTable, as_data, summary
 
 TRAINING = [Train(step) for step in range(1, 5000)]
-
-
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
 
 
 @pytest.fixture

@@ -7,14 +7,8 @@ from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statu
 
 import ganlab
 from ganlab import ConfigError, ContractError, PluginError, RunError
-from ganlab.plugins import manager as plugins
 from ganlab.run import Run
 from ganlab.sweeps import Sweep, take_up
-
-
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
 
 
 def test_every_trial_is_trained_once_and_no_more_than_jobs_at_a_time(sweep):

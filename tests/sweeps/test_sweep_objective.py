@@ -11,8 +11,7 @@ from ganlab.plugins.recipes import Recipe
 
 
 @pytest.fixture
-def check(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def check(monkeypatch, fresh_plugins):
     params = [
         "experiment.constraints=[@constraints.gradient_penalty(), @a/constraints.gradient_penalty()]",
         "experiment.generator_constraints=[@constraints.spectral_norm()]",

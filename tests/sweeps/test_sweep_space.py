@@ -1,13 +1,7 @@
 import pytest
 
 from ganlab import Choices, ConfigError, Range
-from ganlab.plugins import manager as plugins
 from ganlab.sweeps import parse_seeds, parse_space
-
-
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
 
 
 def values(text):

@@ -109,7 +109,7 @@ def figures(rewound: Rewound, run: RunDirectory, logged: Sequence[Record]) -> li
 def _diagnostics(run: RunDirectory, names: Sequence[str]) -> tuple[Diagnostic, ...]:
     if not names:
         return ()
-    recipe = run.recipe([overrides.diagnostics(names, f"diagnostics {', '.join(names)}")], only=())
+    recipe = run.recipe([overrides.components("diagnostics", names, f"diagnostics {', '.join(names)}")], only=())
     return tuple(make(recipe.arguments["diagnostics"]))
 
 
