@@ -40,10 +40,6 @@ _KINDS = {
 }
 
 
-class DamagedError(RunError):
-    """A file that is not an archive, or not a complete one."""
-
-
 class TarReader:
     """The members of an archive, one after the other: files, whose data is read before the next member, and folders.
 
@@ -64,8 +60,8 @@ class TarReader:
         """Yields each member, and makes sure that nothing follows the end of the archive.
 
         Raises:
-            DamagedError: The file is not an archive, is truncated, or has data after the archive's end.
-            RunError: A member is neither a file nor a folder, or a header is wrong.
+            RunError: The file is not an archive, is truncated, or has data after the archive's end; or a member is
+                neither a file nor a folder, or a header is wrong.
         """
         attributes: dict[str, bytes] = {}
         count, room = 0, _EXTENSIONS
@@ -108,7 +104,7 @@ class TarReader:
         """Yields a file's bytes in pieces.
 
         Raises:
-            DamagedError: The archive ends too early.
+            RunError: The archive ends too early.
         """
         left = member.size
         while left:
@@ -117,8 +113,8 @@ class TarReader:
             yield piece
         self._exactly(-member.size % _BLOCK)
 
-    def _damaged(self, why: str) -> DamagedError:
-        return DamagedError(f"{self._called} is damaged or not an archive: {why}.")
+    def _damaged(self, why: str) -> RunError:
+        return RunError(f"{self._called} is damaged or not an archive: {why}.")
 
     def _exactly(self, count: int) -> bytes:
         data = self._up_to(count)

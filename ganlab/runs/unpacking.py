@@ -8,7 +8,6 @@ import os
 import secrets
 import shutil
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +52,7 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
             raise _StoppedError
 
     try:
-        with _noting(received), _opened(path) as file:
+        with handling(lambda number, frame: received.append(number)), _opened(path) as file:
             anchor = next(place for place in (folder, *folder.absolute().parents) if place.is_dir())
             check_place(folder, anchor)
             with _aside(anchor) as scratch:
@@ -79,17 +78,7 @@ def unarchive(path: Path, folder: Path, limits: Limits | None = None) -> list[Pa
 
 
 class _StoppedError(BaseException):
-    """Raised once a signal has arrived."""
-
-
-@contextlib.contextmanager
-def _noting(received: list[int]) -> Iterator[None]:
-    """Context manager: records the signals that ask to stop, so that none interrupts steps that belong together."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with handling(lambda number, frame: received.append(number)):
-        yield
+    """Raised once a signal has arrived, between two pieces, so that none interrupts steps that belong together."""
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -70,9 +70,14 @@ class Collector:
 def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Context manager: a handler receives the signals that ask to stop. An ignored SIGHUP (nohup) stays ignored.
 
+    Outside of the main thread, which alone handles signals, it changes nothing.
+
     Args:
         handler: Called with the signal's number and the frame.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {
         number: signal.signal(number, handler)
         for number in STOPPING

@@ -27,16 +27,6 @@ SMALL = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16",
 SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard"
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A working directory with the page's files."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
-
-
 def invoked(command, *more):
     return CliRunner().invoke(cli, [*shlex.split(command)[1:], *more])
 

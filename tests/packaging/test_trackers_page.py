@@ -15,7 +15,6 @@ from pages import blocks
 
 import ganlab
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 BLOCKS = blocks("docs/trackers.md")
 FILES = {name: text for _, name, text in BLOCKS if "." in name}
@@ -54,16 +53,6 @@ def ganlab_run_end(run, status):
 """
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    """A working directory with the page's files."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
-    for name, text in {**FILES, "broken_tracker.py": BROKEN}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
-
-
 def arguments(tracker, name, settings=SMALL):
     params = [word for key, value in settings.items() for word in ("--param", f"{key}={value}")]
     return ["run", "--gin", "quickstart", "--name", name, "--plugin-file", tracker, *params]
@@ -99,6 +88,7 @@ def test_csv_file_has_every_row_and_a_broken_tracker_has_no_effect(here, cpus):
     assert {row[0] for row in read(run)[1:]} == {"2", "4", "6"}
     assert {row[2] for row in read(run) if row[1] == "critic/loss"} == {"", "0", "1"}
 
+    (here / "broken_tracker.py").write_text(BROKEN)
     broken, stderr = trained("broken_tracker.py", "broken")
     assert broken.info["status"] == "completed"
     assert (broken.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()
