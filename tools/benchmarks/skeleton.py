@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unittest.mock
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from ganlab_plan.counting import count, function_of, root, used_operations
 from ganlab_plan.products import PRODUCTS
 
 from ganlab.composition import Experiment
-from ganlab.training.graph.gradients import Gradients
 from ganlab.training.graph.trainer import Trainer
 
 _CALLERS = ("While", "StatelessWhile", "If", "StatelessIf", "Case", "StatelessCase")
@@ -102,8 +100,7 @@ def body_of(graph: tf.Graph) -> tf.Graph:
 
 def iteration_of(experiment: Experiment) -> tf.Graph:
     """The graph of an iteration, flat: with a trace of its own for each update, where training calls one trace."""
-    with unittest.mock.patch.object(Gradients, "sharing", False):
-        return body_of(Trainer(experiment).graph())
+    return body_of(Trainer(experiment, shared=False).graph())
 
 
 class Alone:

@@ -98,8 +98,8 @@ class CriticFunctions:
             critic = self._scorer.critic(self._scorer.effective(weights), labels)
             with self._intermediates.recorded() as outputs:
                 scores = critic(x)
-            found = critic.plain.outputs(x, scores)
-            of_real, of_fake = ({k: y[i : i + local] for k, y in found.items()} for i in (0, local))
+            outputs_of_rows = critic.plain.outputs(x, scores)
+            of_real, of_fake = ({k: y[i : i + local] for k, y in outputs_of_rows.items()} for i in (0, local))
             update = step * experiment.critic_steps
             batch = Batch(real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake)
             draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
@@ -232,7 +232,7 @@ class View:
         """Gradients of the critic's loss over the share of one replica."""
         if replica not in self._gradients:
             share = self.share(replica)
-            found = self._functions.gradients(
+            gradients = self._functions.gradients(
                 tf.constant(self.real[share]),
                 tf.constant(self.fake[share]),
                 None if self.labels is None else tf.constant(self.labels[share]),
@@ -240,7 +240,7 @@ class View:
                 tf.constant(self.step, tf.int64),
                 tf.constant(replica, tf.int32),
             )
-            by_weights, by_outputs = tf.nest.map_structure(lambda g: _read_only(g.numpy()), found)
+            by_weights, by_outputs = tf.nest.map_structure(lambda g: _read_only(g.numpy()), gradients)
             self._gradients[replica] = LossGradients(by_weights, by_outputs)
         return self._gradients[replica]
 

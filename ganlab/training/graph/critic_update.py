@@ -27,10 +27,9 @@ class CriticUpdate(Update):
 
     side, stream = CRITIC, noise.CRITIC_LAYERS
 
-    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
-        super().__init__(
-            experiment, state, size=experiment.batch_size, updates=experiment.critic_steps, compiled=compiled
-        )
+    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
+        shared = shared and experiment.critic_steps > 1
+        super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
     def __call__(self, step: tf.Tensor, k: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
         """Trains the critic once; called in a replica's context.

@@ -64,10 +64,10 @@ def _explained(used: Sequence[Network]) -> Iterator[None]:
         said = op_source.NO_GRADIENT.search(str(missing))
         assert said is not None
         kind, name = said["tape"] or said["graph"], said["name"]
-        found = [op for op in _begun(missing.__traceback__) if op.type == kind and name in (None, op.name)]
-        found.sort(key=lambda op: not _layer(op, used))
+        culprits = [op for op in _begun(missing.__traceback__) if op.type == kind and name in (None, op.name)]
+        culprits.sort(key=lambda op: not _layer(op, used))
         line = op_source.raised_at(missing.__traceback__)
-        where = _place(found[:1], used) if found else _at("The training step", line)
+        where = _place(culprits[:1], used) if culprits else _at("The training step", line)
         raise IncompatibleError(_refusal(kind, where, silent=False)) from missing
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -44,14 +44,10 @@ class Gradients:
     where asked; the random numbers of a compiled part are drawn outside and passed in, because XLA's would differ.
 
     Attributes:
-        sharing: Whether the updates of an iteration may share a trace; what reads a step's graph operation by operation
-            turns it off.
         compiled: Whether XLA compiles this part; known once it has been traced.
         communicates: What communicates with other replicas in this part, as messages name it; empty if nothing does, or
             before the part is traced.
     """
-
-    sharing: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -81,7 +77,7 @@ class Gradients:
     def __call__(self, values: Values, data: Tensors, draws: Draws) -> tuple[Result, list[Metric]]:
         """Runs the part for the rows of `data`; returns the result and the metrics."""
         parts = self._experiment.microbatches
-        shared = self._shared and self.sharing and not tf.executing_eagerly()
+        shared = self._shared and not tf.executing_eagerly()
         if self._function is None and (self._compiled or shared):
             self._prepare(values, {name: x[: x.shape[0] // parts] for name, x in data.items()})
         result = self._once(values, data, draws) if parts == 1 else self._in_parts(parts, values, data, draws)

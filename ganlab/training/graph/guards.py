@@ -113,12 +113,12 @@ def not_finite(variables: Mapping[str, tf.Variable], sums: Sums, infinite: Colle
         sums: The sums over the variables.
         infinite: Names of variables that may hold infinity, though never NaN.
     """
-    found = []
+    names = []
     for (name, variable), largest in zip(variables.items(), np.abs(sums.magnitudes).max(axis=0), strict=True):
         # The sum of finite values may be infinite, but it is never NaN.
         if np.isnan(largest) or (np.isinf(largest) and name not in infinite and not _is_finite(variable)):
-            found.append(name)
-    return sorted(found, key=lambda name: name.startswith("generator/"))
+            names.append(name)
+    return sorted(names, key=lambda name: name.startswith("generator/"))
 
 
 def _is_finite(variable: tf.Variable) -> bool:
@@ -146,8 +146,8 @@ def diverged(
     saved = f"The checkpoint of step {kept} is kept." if kept is not None else "There is no earlier checkpoint."
     advice = f"{saved} Lower the learning rates; docs/divergence.md says what to try.{SHOWN_BY}"
     if values is None:
-        found = subject_and_verb(variables).replace("the", "The", 1)
-        said = f"{found} not finite at step {step}, though every metric is: training diverged. {advice}"
+        which = subject_and_verb(variables).replace("the", "The", 1)
+        said = f"{which} not finite at step {step}, though every metric is: training diverged. {advice}"
         return DivergedError(said, step)
     tag = metrics[int(np.argmin(np.isfinite(values).all(axis=0)))].tag
     also = f" As a result {subject_and_verb(variables)} not finite." if variables else ""
@@ -181,8 +181,8 @@ class Warnings:
     @property
     def complaints(self) -> list[str]:
         """The problems found, each in the last row that has its metrics."""
-        found = {**self._complaints, **self._magnitudes.complaints}
-        return [f"{name}: {said}" for name, said in found.items() if said]
+        complaints = {**self._complaints, **self._magnitudes.complaints}
+        return [f"{name}: {said}" for name, said in complaints.items() if said]
 
     def state(self) -> dict[str, Any]:
         """Its state as plain values: part of a checkpoint, so that a resumed run warns of the same things."""

@@ -93,16 +93,16 @@ class Inputs:
             `(critic_steps, local_batch)`, and `generator/labels`, `(local_generator_batch,)`; where the loss compares
             pairs `generator/real`, `(local_generator_batch, *sample_shape)`.
         """
-        found = {"real": self.examples(step, replica)}
+        tensors = {"real": self.examples(step, replica)}
         if self._pairs:
             position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
-            found[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
+            tensors[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
         if self._labelled:
             numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-            found["labels"] = tf.reshape(self._labels(numbers), [self._updates, self._local])
+            tensors["labels"] = tf.reshape(self._labels(numbers), [self._updates, self._local])
             numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
-            found[f"{OF_GENERATOR}labels"] = self._labels(numbers)
-        return found
+            tensors[f"{OF_GENERATOR}labels"] = self._labels(numbers)
+        return tensors
 
     def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""

@@ -49,10 +49,10 @@ class Objective:
 def gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
     """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
     if tf.executing_eagerly():
-        found = tape.gradient(total, trained, unconnected_gradients="zero")
+        gradients = tape.gradient(total, trained, unconnected_gradients="zero")
     else:
-        found = tf.gradients(total, trained, unconnected_gradients="zero")
-    return [dense(value) for value in found]
+        gradients = tf.gradients(total, trained, unconnected_gradients="zero")
+    return [dense(value) for value in gradients]
 
 
 def dense(value: Any) -> tf.Tensor:

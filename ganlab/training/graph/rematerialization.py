@@ -101,8 +101,8 @@ class _Segment:
             arguments, options = node.arguments.fill_in(reached)
             if "training" in inspect.signature(node.operation.call).parameters:
                 options["training"] = True
-            found = keras.tree.flatten(node.operation(*arguments, **options))
-            reached |= {id(end): tensor for end, tensor in zip(node.outputs, found, strict=True)}
+            tensors = keras.tree.flatten(node.operation(*arguments, **options))
+            reached |= {id(end): tensor for end, tensor in zip(node.outputs, tensors, strict=True)}
         return [reached[id(end)] for end in self.outputs]
 
 
@@ -133,11 +133,11 @@ class _Call:
         mapping = [*zip(self._segment.trained, arguments[count:], strict=True), *self._buffers]
         source = noise_from(_Again(self._noise, self._drawn)) if self._noise else contextlib.nullcontext()
         with keras.StatelessScope(state_mapping=mapping, collect_losses=True) as scope, source:
-            found = self._segment(given)
+            outputs = self._segment(given)
             if self._first:
                 self.after = {id(v): scope.get_current_value(v) for v, _ in self._buffers}
                 self.losses, self._first = bool(scope.losses), False
-        return found
+        return outputs
 
 
 class _Again:
@@ -183,9 +183,9 @@ def recomputed(function: Function, activations: int, orders: int = _ORDERS) -> F
                 with tf.GradientTape(watch_accessed_variables=False) as tape:
                     tape.watch(again)
                     y = function(*again)
-                found = tape.gradient(y, again, output_gradients=list(given[len(x) :]))
-                linked[:] = [i for i, gradient in enumerate(found) if gradient is not None]
-                return [found[i] for i in linked]
+                gradients = tape.gradient(y, again, output_gradients=list(given[len(x) :]))
+                linked[:] = [i for i, gradient in enumerate(gradients) if gradient is not None]
+                return [gradients[i] for i in linked]
 
             later = [*_after(x[:activations], upstream), *x[activations:]]
             gradients = recomputed(pulled_back, activations, orders - 1)(*later, *upstream)

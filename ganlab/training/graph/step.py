@@ -38,7 +38,15 @@ class TrainingStep:
         metrics: The metrics that `iteration` returns, in order; known once it has been traced.
     """
 
-    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, program: bool = False) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        state: TrainingState,
+        *,
+        compiled: bool,
+        program: bool = False,
+        shared: bool = True,
+    ) -> None:
         """Takes the experiment and its variables.
 
         Args:
@@ -46,6 +54,7 @@ class TrainingStep:
             state: Its variables.
             compiled: Whether XLA compiles the gradients.
             program: Whether the step is traced into a program that XLA compiles whole.
+            shared: Whether the critic's updates of an iteration may share a trace.
 
         Raises:
             IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch.
@@ -57,7 +66,7 @@ class TrainingStep:
         layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
         if experiment.microbatches > 1 and layers:
             raise of_whole_batch(layers[0])
-        self.critic = CriticUpdate(experiment, state, compiled=compiled)
+        self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
 
     def iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:

@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, IncompatibleError, TrainingFailedError
 from ganlab.training.graph.arithmetic import set_arithmetic, set_repeatable
 from ganlab.training.graph.gathering import Gather
-from ganlab.training.graph.gradients import Gradients, compiles
+from ganlab.training.graph.gradients import compiles
 from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
@@ -33,8 +33,16 @@ class Trainer:
         sums: Sums over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
-    def __init__(self, experiment: Experiment, state: TrainingState | None = None) -> None:
-        self.experiment = experiment
+    def __init__(self, experiment: Experiment, state: TrainingState | None = None, *, shared: bool = True) -> None:
+        """Takes the experiment.
+
+        Args:
+            experiment: The experiment.
+            state: Its variables; None to make them.
+            shared: Whether the critic's updates of an iteration may share a trace; False for a graph that is to be read
+                operation by operation.
+        """
+        self.experiment, self._shared = experiment, shared
         set_repeatable(experiment)
         set_arithmetic(self.experiment.precision)
         self.state = state or TrainingState(experiment)
@@ -55,11 +63,11 @@ class Trainer:
         """Makes the functions of the graph; as a program of XLA's, or of its gradients where it is to compile these."""
         experiment = self.experiment
         compiled = not program and compiles(experiment)
-        self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program)
+        self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program, shared=self._shared)
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        self._loops = alone and experiment.critic_steps > 1 and Gradients.sharing
+        self._loops = alone and experiment.critic_steps > 1 and self._shared
         self._program = tf.function(self._whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
 
@@ -83,13 +91,13 @@ class Trainer:
         """
         self._inputs.check(self.state.step)
         self.graph()
-        found = obstacle(self._inside) if self._program else ""
-        if found and self.experiment.jit == "step":
+        operation = obstacle(self._inside) if self._program else ""
+        if operation and self.experiment.jit == "step":
             raise IncompatibleError(
-                f"XLA cannot compile {found}, and experiment.jit = 'step' has it compile all of an iteration. Set "
+                f"XLA cannot compile {operation}, and experiment.jit = 'step' has it compile all of an iteration. Set "
                 "experiment.jit = 'auto', or avoid it."
             )
-        if found:
+        if operation:
             self._make(program=False)
             self.graph()
 
@@ -166,10 +174,10 @@ class Trainer:
         at = start
         try:
             with translated_errors(self.experiment, start):
-                found = self._inputs.first_not_finite(start, count)
-                if found is not None:
-                    at = found
-                    self._inputs.check(found)
+                bad = self._inputs.first_not_finite(start, count)
+                if bad is not None:
+                    at = bad
+                    self._inputs.check(bad)
         except (GanlabError, TrainingFailedError) as error:
             return f"In iteration {at + 1}: {error}"
         return ""
@@ -209,8 +217,8 @@ class Trainer:
             return self._on_replicas(self._step.iteration, step, examples)
 
         def body(k: tf.Tensor, values: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            found = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
-            return k + 1, values.write(k, found)
+            metrics = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
+            return k + 1, values.write(k, metrics)
 
         updates = self.experiment.critic_steps
         (values,) = in_turn(updates, body, (tf.TensorArray(tf.float32, size=updates),))

@@ -49,8 +49,8 @@ class Update(abc.ABC):
         *,
         size: int,
         through: Sequence[Player] = (),
-        updates: int = 1,
         compiled: bool,
+        shared: bool = False,
     ) -> None:
         """Takes the experiment and its variables.
 
@@ -59,8 +59,8 @@ class Update(abc.ABC):
             state: Its variables.
             size: The rows of the global batch.
             through: Further networks that the gradient goes through.
-            updates: How many such updates an iteration makes.
             compiled: Whether XLA compiles the gradient.
+            shared: Whether several updates of an iteration share a trace, where they can.
         """
         self.experiment, self.state = experiment, state
         self.size, self.rows = size, size // experiment.replicas
@@ -74,14 +74,14 @@ class Update(abc.ABC):
             experiment,
             self.trained,
             compiled=compiled and may_compile(experiment, synchronizes),
-            shared=updates > 1 and is_local(experiment, synchronizes),
+            shared=shared and is_local(experiment, synchronizes),
         )
 
     @abc.abstractmethod
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
-        """The gradient.
+        """The part that `Gradients` runs.
 
         Args:
             draws: The source of random numbers.
