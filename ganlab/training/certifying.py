@@ -15,7 +15,8 @@ from ganlab.lipschitz import Rung, attacked_constant, ladder
 from ganlab.lipschitz.rungs import RUNGS
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import restore
-from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
+from ganlab.training.evaluation import sampler_of
+from ganlab.training.graph.sampling import Scorer, real_examples
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.loading import Step, find_checkpoint
 
@@ -52,24 +53,13 @@ def certify(
     seconds: float = 60.0,
     rungs: Sequence[str] = RUNGS,
 ) -> Certified:
-    """Bounds the Lipschitz constant of a checkpoint's critic, on one device and in float32.
-
-    Args:
-        run: A run with a checkpoint, finished or not.
-        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-        seconds: How long each slow rung, and the attack, may take.
-        rungs: Which certificates to compute; see `ganlab.lipschitz.ladder`.
-
-    Returns:
-        The bounds. The box of the rung `box` is that of a thousand examples and samples.
-
-    Raises:
-        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
-    """
+    """`ganlab.Run.certify`, which has the documentation; the rung `box` has that of a thousand examples and samples."""
     experiment, state = restored(run, checkpoint)
     scorer = Scorer(state)
     effective = scorer.effective()
-    starts = np.concatenate([real_examples(experiment, _STARTS // 2), sampler(experiment, state)(_STARTS // 2, seed=0)])
+    starts = np.concatenate(
+        [real_examples(experiment, _STARTS // 2), sampler_of(experiment, state)(_STARTS // 2, seed=0)]
+    )
     began = time.monotonic()
     # Certificates hold for every label, and an attack under one of them is a bound from below.
     labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
@@ -96,10 +86,3 @@ def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[Experiment, Tr
     restore(found, state.variables())
     state.step = found.step
     return experiment, state
-
-
-def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
-    """Draws from the generator with the weights that samples are drawn with."""
-    frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
-    latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)

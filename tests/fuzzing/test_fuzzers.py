@@ -37,7 +37,6 @@ COUNTS = {
 
 # The modules that read JSON, each with the target that forges it; None where ganlab's own processes wrote it.
 READERS = {
-    "ganlab/beside.py": None,
     "ganlab/benchmarking/against.py": "references",
     "ganlab/benchmarking/child.py": None,
     "ganlab/benchmarking/measuring.py": None,
@@ -54,7 +53,6 @@ READERS = {
     "ganlab/sweeps/store.py": "sweeps",
     "ganlab/telemetry/jsonl_lines.py": "metrics",
     "ganlab/testing/check_process.py": None,
-    "ganlab/training/beside_process.py": None,
     "ganlab/training/checkpoints.py": "checkpoints",
     "ganlab/verification/process.py": None,
     "ganlab/verification/tpu/checking.py": None,
