@@ -18,7 +18,7 @@ from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
-    from ganlab.training.time_travel import Found
+    from ganlab.training.time_travel import Onset
 
 _SHOWN = 12
 
@@ -69,7 +69,7 @@ def bisect(
         ctx.exit(1)
 
 
-def _as_dict(found: Found | None) -> dict[str, object]:
+def _as_dict(found: Onset | None) -> dict[str, object]:
     from ganlab.telemetry.jsonl import to_json
 
     if found is None:
@@ -78,7 +78,7 @@ def _as_dict(found: Found | None) -> dict[str, object]:
     return {"step": found.step, "exact": found.exact, "after": found.after, **both}
 
 
-def _show(run: str, asked: str, found: Found) -> None:
+def _show(run: str, asked: str, found: Onset) -> None:
     from rich.table import Table
 
     say(f"{line(run)}: {line(asked)} first holds at step {found.step}.")
