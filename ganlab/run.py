@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
-    from ganlab.training.time_travel import Found, Replayed
+    from ganlab.training.time_travel import Onset, Replayed
 
 _OF_TRAINING = [
     "ganlab.composition",
@@ -70,10 +70,15 @@ class Run(RunDirectory):
         return super().recipe(params, only=only)
 
     def generator(self, *, experiment: Experiment | None = None) -> keras.Model:
-        """The trained generator, or its average if the run keeps one.
+        """The trained generator, or its average if the run keeps one: `(n, latent_dim) -> (n, *sample_shape)`.
+
+        A conditional one takes `[latents, labels]`, the labels as the architecture's generator takes them.
 
         Args:
             experiment: The run's experiment, if its architecture was made in Python.
+
+        Raises:
+            RunError: There is no checkpoint yet, or it does not fit the recorded experiment.
         """
         from ganlab.training import load_generator
 
@@ -147,10 +152,10 @@ class Run(RunDirectory):
 
         Args:
             checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-            samples: How many held-out samples of each kind.
+            samples: How many held-out samples of each kind; as many more are used for choices.
             confidence: The probability that the interval holds the distance.
             box: The least and the largest value that any number of an example or a sample takes; None for [-1, 1] for
-                images, and for vectors a box that is wider than that of samples.
+                images, and for vectors the box of the samples, a quarter of its sides wider on each.
             seconds: How long each slow certificate of the critic may take.
             experiment: The run's experiment, if parts of it were made in Python.
 
@@ -227,7 +232,7 @@ class Run(RunDirectory):
         twin = several.path(run_dir, "run_dir")
         return cast(Run, fork(run, twin, at=at, params=settings, console=console, say=_warn, as_run=Run))
 
-    def bisect(self, condition: str, *, experiment: Experiment | None = None) -> Found | None:
+    def bisect(self, condition: str, *, experiment: Experiment | None = None) -> Onset | None:
         """Finds the first step at which a condition on a metric holds, by training the steps around it again.
 
         Args:

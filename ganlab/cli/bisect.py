@@ -18,7 +18,7 @@ from ganlab.runs.conditions import parse_condition
 from ganlab.support.terminal import line
 
 if TYPE_CHECKING:
-    from ganlab.training.time_travel import Found
+    from ganlab.training.time_travel import Onset
 
 _SHOWN = 12
 
@@ -63,7 +63,7 @@ def bisect(
         ctx.exit(1)
 
 
-def _as_dict(first: Found | None) -> dict[str, object]:
+def _as_dict(first: Onset | None) -> dict[str, object]:
     if first is None:
         return {"step": None}
     return {
@@ -75,7 +75,7 @@ def _as_dict(first: Found | None) -> dict[str, object]:
     }
 
 
-def _show(run: str, asked: str, first: Found) -> None:
+def _show(run: str, asked: str, first: Onset) -> None:
     say(f"{line(run)}: {line(asked)} first holds at step {first.step}.")
     if not first.exact:
         say(f"Rows alone were looked at, the last one before at step {first.after}.")

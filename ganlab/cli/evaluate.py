@@ -140,7 +140,7 @@ def evaluate(
         start_tensorflow()
         from ganlab.composition import make
         from ganlab.plugins.recipes import unique_names
-        from ganlab.training.evaluation import diagnosed, limits_of
+        from ganlab.training.evaluation import declared_limits, diagnosed
         from ganlab.training.loading import find_checkpoint
 
         step = find_checkpoint(measured, checkpoint).step
@@ -157,7 +157,7 @@ def evaluate(
             if save:
                 others = [one for one in complaints_of(measured.info) or () if name_of(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
-                limits = limits_of(unique_names(made), made, make(recipe.arguments["dataset"]))
+                limits = declared_limits(unique_names(made), made, make(recipe.arguments["dataset"]))
                 limits = {**(measured.info.get("limits") or {}), **limits}
                 measured.update(evaluation=figures_now, limits=limits, health=[*others, *wrong])
     if as_json:
@@ -180,7 +180,7 @@ def _evaluate_folder(
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab.training import published as publishing
-        from ganlab.training.of_folder import evaluate_folder
+        from ganlab.training.folder_evaluation import evaluate_folder
 
         scores = None if published is None else publishing.asked(*published, against)
         found = evaluate_folder(folder, against, [*chosen, *params], size, published=scores, report=_report)

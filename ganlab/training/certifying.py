@@ -52,20 +52,7 @@ def certify(
     seconds: float = 60.0,
     rungs: Sequence[str] = RUNGS,
 ) -> Certified:
-    """Bounds the Lipschitz constant of a checkpoint's critic, on one device and in float32.
-
-    Args:
-        run: A run with a checkpoint, finished or not.
-        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-        seconds: How long each slow rung, and the attack, may take.
-        rungs: Which certificates to compute; see `ganlab.lipschitz.ladder`.
-
-    Returns:
-        The bounds. The box of the rung `box` is that of a thousand examples and samples.
-
-    Raises:
-        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
-    """
+    """`ganlab.Run.certify`, which has the documentation; the rung `box` has that of a thousand examples and samples."""
     experiment, state = restored(run, checkpoint)
     scorer = Scorer(state)
     effective = scorer.effective()

@@ -38,7 +38,7 @@ _DAMAGED = "damaged-"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NAME = re.compile(r"step-[0-9]{8,18}")
 
-_OWED = Rule(
+_RECORD = Rule(
     "a metric's name, its value and those of the replicas",
     lambda value: isinstance(value, list) and len(value) == 3,
     lambda value: zip(("[0]", "[1]", "[2]"), value, (TEXT, FIGURE, items(FIGURE)), strict=True),
@@ -51,7 +51,7 @@ _SCHEMA = fields(
         "checksum": TEXT,
     },
     {
-        "owed": null_or(items(_OWED)),
+        "owed": null_or(items(_RECORD)),
         # What each action of training keeps in it, that action reads.
         "watch": fields({}, {"warned": null_or(table(whole(-1))), "rows": null_or(whole())}),
     },
@@ -76,10 +76,15 @@ class Checkpoint:
         return str(self.path / _VARIABLES)
 
     @property
-    def owed(self) -> list[Record] | None:
+    def pending_row(self) -> list[Record] | None:
         """The row of this step if a resumed run must still write it, with the evaluation that may be due; else None."""
-        owed = self._manifest().get("owed")
-        return owed and [Record(self.step, tag, float(value), tuple(map(float, each))) for tag, value, each in owed]
+        row = self._manifest().get("owed")
+        return row and [Record(self.step, tag, float(value), tuple(map(float, each))) for tag, value, each in row]
+
+    @property
+    def last_row(self) -> int:
+        """The last step whose row, if it has one, was written before."""
+        return self.step - (self.pending_row is not None)
 
     @property
     def watch(self) -> dict[str, Any]:
@@ -94,9 +99,9 @@ class Checkpoint:
 
     @property
     def rows(self) -> int | None:
-        """How many rows had been written, without one that is owed; None if the checkpoint does not record it."""
+        """How many rows had been written, without a pending one; None if the checkpoint does not record it."""
         rows = self.watch.get("rows")
-        return None if rows is None else rows - bool(self.owed)
+        return None if rows is None else rows - bool(self.pending_row)
 
     @contextlib.contextmanager
     def using(self, what: str) -> Iterator[None]:
@@ -239,12 +244,12 @@ class Checkpoints:
         found = self.all()
         return found[-1] if found else None
 
-    def latest_sound(self, say: Callable[[str], None], *, mend: bool = True) -> Checkpoint | None:
+    def latest_sound(self, say: Callable[[str], None], *, repair: bool = True) -> Checkpoint | None:
         """The newest checkpoint whose files are as they were written and whose variables are finite, or None.
 
         Args:
             say: Called with a sentence for each damaged checkpoint.
-            mend: Whether to put the damaged ones aside.
+            repair: Whether to put the damaged ones aside.
         """
         for checkpoint in reversed(self.all()):
             damage = checkpoint.damage()
@@ -253,7 +258,7 @@ class Checkpoints:
             if damage is None:
                 return checkpoint
             say(f"The checkpoint {checkpoint.path} is damaged: {damage}. It is not used.")
-            if mend:
+            if repair:
                 aside = checkpoint.path.with_name(f"{_DAMAGED}{checkpoint.path.name}")
                 with contextlib.suppress(OSError):  # nothing is lost if the folder cannot be written to
                     shutil.rmtree(aside, ignore_errors=True)
@@ -268,7 +273,7 @@ class Checkpoints:
         *,
         metrics: Sequence[Metric],
         replicas: int,
-        owed: Sequence[Record] | None = None,
+        pending_row: Sequence[Record] | None = None,
         watch: Mapping[str, Any] | None = None,
         best: int | None = None,
     ) -> Checkpoint:
@@ -280,7 +285,8 @@ class Checkpoints:
             pending: Metrics of the iterations since the last row.
             metrics: The logged metrics, in the order of `pending`.
             replicas: How many there are.
-            owed: The row of this step if the run stops before it is written: the resumed run writes it and evaluates.
+            pending_row: The row of this step if the run stops before it is written: the resumed run writes it and
+                evaluates.
             watch: The state of the run's warnings, diagnostics and evaluators, as plain values.
             best: The step of an older checkpoint that stays, or None.
 
@@ -292,7 +298,9 @@ class Checkpoints:
             "step": step,
             "replicas": replicas,
             "metrics": [metric.tag for metric in metrics],
-            "owed": None if owed is None else to_json([(r.tag, float(r.reduced), r.replicas) for r in owed]),
+            "owed": None
+            if pending_row is None
+            else to_json([(r.tag, float(r.reduced), r.replicas) for r in pending_row]),
             "watch": to_json(watch or {}),
             "variables": {name: [v.dtype.name, list(v.shape)] for name, v in variables.items()},
         }

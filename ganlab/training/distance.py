@@ -62,22 +62,7 @@ def certify_distance(
     box: tuple[float, float] | None = None,
     seconds: float = 60.0,
 ) -> CertifiedDistance:
-    """Bounds the distance between data and generator from held-out samples; see `ganlab.transport.w1_interval`.
-
-    Args:
-        run: A run with a checkpoint, finished or not.
-        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-        samples: How many held-out samples of each kind; as many more are used for choices.
-        confidence: The probability that the interval holds the distance.
-        box: The least and the largest value that any number of an example or a sample takes. By default [-1, 1] for
-            images, and for vectors the box of the samples, a quarter of its sides wider on each.
-        seconds: How long each slow certificate of the critic may take.
-
-    Raises:
-        RunError: There is no such checkpoint, or it does not fit the recorded experiment; or a sample lies outside
-            the box.
-        ConfigError: A value is out of its range.
-    """
+    """`ganlab.Run.certify_distance`, which has the documentation; see also `ganlab.transport.w1_interval`."""
     if samples < 16:
         raise ConfigError(f"samples = {samples!r} must be at least 16.")
     if box is not None and not (math.isfinite(box[0]) and math.isfinite(box[1]) and box[0] < box[1]):

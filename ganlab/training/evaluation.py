@@ -21,6 +21,7 @@ from ganlab.telemetry.plots import image_grid, picture
 from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
+from ganlab.training.reports import Reports
 
 _IMAGES, _POINTS = 64, 1000
 # Of the grid of a conditional generator.
@@ -42,30 +43,16 @@ class Evaluated:
     picture: bytes | None
 
 
-class Evaluation:
+class Evaluation(Reports):
     """Evaluates one state; pictures show the same latent vectors each time."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
+        super().__init__(experiment.component_names("evaluators"))
         self._experiment = experiment
         self._sample = sampler(experiment, state)
         self._score = Scorer(state, experiment.dataset.classes)
-        self._names = experiment.component_names("evaluators")
         self._points = len(experiment.dataset.sample_shape) == 1
         self._real: np.ndarray | None = None
-        self._complaints: dict[str, str | None] = {}
-
-    @property
-    def complaints(self) -> list[str]:
-        """The problems that evaluators report, each after its last figures."""
-        return [f"{name}: {said}" for name, said in self._complaints.items() if said]
-
-    def state(self) -> dict[str, str | None]:
-        """The last report of each evaluator: part of a checkpoint, so that a resumed run's health is the same."""
-        return dict(self._complaints)
-
-    def resume(self, state: Mapping[str, str | None]) -> None:
-        """Restores the reports of those evaluators that the experiment still has."""
-        self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._names}
 
     def __call__(self, step: int, run: RunDirectory | None) -> Evaluated:
         """Evaluates the generator as it is.
@@ -81,7 +68,7 @@ class Evaluation:
         with _scope(experiment.strategy):
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
             if run is not None:  # without one this is a trial before training, whose reports do not count
-                self._complaints = diagnosed(self._names, experiment.evaluators, figures)
+                self._reports = diagnosed(self._names, experiment.evaluators, figures)
             return self._evaluated(step, figures, trial=run is None)
 
     def _evaluated(self, step: int, figures: dict[str, float], *, trial: bool) -> Evaluated:
@@ -142,7 +129,9 @@ def measured(
     return figures
 
 
-def limits_of(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset) -> dict[str, list[float | None]]:
+def declared_limits(
+    names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
+) -> dict[str, list[float | None]]:
     """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit.
 
     Raises:

@@ -62,19 +62,7 @@ class Trained:
 
 
 def load_generator(run: RunDirectory) -> keras.Model:
-    """The generator with the weights that samples are drawn with: `(n, latent_dim) -> (n, *sample_shape)`.
-
-    A conditional one takes `[latents, labels]`, the labels as the architecture's generator takes them.
-
-    Args:
-        run: A run with a checkpoint, finished or not.
-
-    Returns:
-        A Keras model, with the averaged weights if the run keeps an average, otherwise the trained ones.
-
-    Raises:
-        RunError: There is no checkpoint yet, or it does not fit the recorded experiment.
-    """
+    """`ganlab.Run.generator`, which has the documentation."""
     return load_trained(run).network.model
 
 
@@ -96,21 +84,7 @@ def load_trained(run: RunDirectory, *, checkpoint: Step = None, precision: str |
 def evaluate(
     run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: Step = None
 ) -> dict[str, float]:
-    """Measures the generator of a checkpoint on the same samples as training would have.
-
-    Args:
-        run: A run with a checkpoint, finished or not.
-        evaluators: Evaluators, or names such as `kid`, which are made with the settings of the run's file; none for
-            the experiment's own.
-        checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-
-    Returns:
-        The figures by `<evaluator>/<figure>`.
-
-    Raises:
-        RunError: There is no such checkpoint, or it does not fit the recorded experiment.
-        ConfigError: The experiment has no evaluators and none are given, or something given is not an evaluator.
-    """
+    """`ganlab.Run.evaluate`, which has the documentation: on the same samples as training would have."""
     chosen = _evaluators(run, evaluators)
     own = () if chosen else ("evaluators",)
     arguments = run.recipe(only=(*composition.OF_GENERATOR, "dataset", *own)).arguments

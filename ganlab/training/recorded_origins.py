@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganlab.composition import Experiment
 from ganlab.errors import RunError
+from ganlab.interfaces import Dataset
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.recipes import Recipe
 from ganlab.runs.environment import environment
 from ganlab.runs.origins import CODE, DATA, ENVIRONMENT, data_of, environment_changes, essence, recorded, unknown
 from ganlab.runs.sources import of_parts
@@ -18,16 +19,16 @@ class Origins:
     """Data, code and environment of one `train` call.
 
     Attributes:
-        found: Each of them under its name in run.json.
+        fields: Each of them under its name in run.json.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, dataset: Dataset, recipe: Recipe) -> None:
         """Looks at the data and the code.
 
         Raises:
             GanlabError: The dataset's fingerprint cannot be computed.
         """
-        self.found: dict[str, Any] = {DATA: data_of(experiment.dataset), CODE: of_parts(experiment.recipe)}
+        self.fields: dict[str, Any] = {DATA: data_of(dataset), CODE: of_parts(recipe)}
 
     def of_trainer(self, trainer: Trainer) -> None:
         """Looks at the environment, and makes sure that all workers have the same data and code.
@@ -35,10 +36,10 @@ class Origins:
         Raises:
             RunError: They differ between workers.
         """
-        self.found[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
-        if not trainer.alike(essence(self.found[DATA], self.found[CODE])):
+        self.fields[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
+        if not trainer.alike(essence(self.fields[DATA], self.fields[CODE])):
             raise RunError(
-                f"The workers do not all have the same data and code: the dataset {self.found[DATA]['of']}, or a "
+                f"The workers do not all have the same data and code: the dataset {self.fields[DATA]['of']}, or a "
                 "module of a plugin, differs between them. Give all of them the same files and start them all again."
             )
 
@@ -58,11 +59,11 @@ class Origins:
                 f"The run does not record its {' and '.join(missing)}, because an older ganlab started it: whether "
                 "they have changed since is not known. They are recorded from now on."
             )
-        changes = environment_changes(recorded(info, ENVIRONMENT), self.found[ENVIRONMENT])
+        changes = environment_changes(recorded(info, ENVIRONMENT), self.fields[ENVIRONMENT])
         if changes:
             say(
                 f"The run is resumed in a different environment ({'; '.join(changes)}). It may differ from a run that "
                 "was never stopped, by rounding at least."
             )
-        news = {name: value for name, value in self.found.items() if recorded(info, name) != value}
+        news = {name: value for name, value in self.fields.items() if recorded(info, name) != value}
         return {**news, **({"environment_changes": changes} if changes else {})}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from ganlab import config
-from ganlab.composition import Experiment
+import tensorflow as tf
+
+from ganlab.errors import TrainingFailedError
 from ganlab.plugins import manager as plugins
 from ganlab.runs import RunDirectory
 from ganlab.runs.changes import changes_of, extended_at, in_words, to_write
@@ -28,39 +31,47 @@ _SETTINGS = "experiment"
 _NOTE_SECONDS = 2.0
 
 
+class Past(NamedTuple):
+    """What of an earlier `train` call of a run stays when it is resumed.
+
+    Attributes:
+        keep: The last step whose rows stay, because later ones are written again; -1 if none stay.
+        warned: The warnings up to there, each with its step; None to read them from run.json.
+        rows: How many rows there must be up to `keep`; None if nobody counted them.
+    """
+
+    keep: int = -1
+    warned: Mapping[str, int] | None = MappingProxyType({})
+    rows: int | None = None
+
+
 class RunLog:
     """The written side of one `train` call."""
 
     def __init__(
         self,
-        experiment: Experiment,
-        drawn: Callable[[], tuple[Sequence[str], Sequence[str]]],
         run: RunDirectory,
+        settings: Mapping[str, Any],
         screen: Console,
-        *,
-        keep: int | None,
-        warned: Mapping[str, int] | None = None,
-        rows: int | None = None,
-        stopping: Callable[[], bool] = lambda: False,
+        drawn: Callable[[], tuple[Sequence[str], Sequence[str]]],
+        past: Past | None,
+        stopping: Callable[[], bool],
     ) -> None:
         """Opens the run's files.
 
         Args:
-            experiment: The experiment to train.
+            run: The run's directory.
+            settings: The experiment's, by their names.
+            screen: The console that the user sees.
             drawn: Returns the tags of the metrics that every replica logs, and of the figures of the run as a whole;
                 called if the charts are not written yet.
-            run: The run's directory.
-            screen: The console that the user sees.
-            keep: The last step of an earlier `train` of this run whose rows stay, because later ones are written
-                again; -1 if none stay, None for a new run.
-            warned: The warnings of the run before it resumes, each with its step; None to read them from run.json.
-            rows: How many rows there must be up to `keep`; None if nobody counted them.
+            past: What of an earlier `train` of this run stays; None for a new run.
             stopping: Whether the run is to stop, so that it does not wait long for trackers.
 
         Raises:
             OSError: A file cannot be read or written.
         """
-        info = run.info
+        info, keep = run.info, None if past is None else past.keep
         self._run, self._screen = run, screen
         self._chief = bool(info.get("chief", True))
         self._trackers = Trackers(plugins.current(), self.say, stopping) if self._chief else None
@@ -71,7 +82,7 @@ class RunLog:
         self._reached_at: int | None = info.get("metrics_step")
         self._found: dict[str, float] = dict(info.get("diagnostics", {}))
         said = info.get("warnings", [])
-        self._warned = dict.fromkeys(said, -1) if warned is None else dict(warned)
+        self._warned = dict.fromkeys(said, -1) if past is None or past.warned is None else dict(past.warned)
         self._unsynced: set[Path] = set()
         self._tensorboard: TensorBoardWriter | None = None
         self._lines: JsonLinesWriter | None = None
@@ -85,7 +96,9 @@ class RunLog:
                 left = event_cutting.cut(run.path, after=keep, without=() if changed_at is None else OF_THE_RUN)
             # The files are cut, but a TensorBoard that is open has already read them, and must forget those steps too.
             self._tensorboard = TensorBoardWriter(run.path, purge_step=0 if keep is None else keep + 1)
-            self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
+            self._lines = JsonLinesWriter(
+                run.path / "metrics.jsonl", truncate_after=keep, expected=past.rows if past else None
+            )
             writers = [self._tensorboard, self._lines]
             left.complaints += filter(None, [self._lines.complaint])
         self._writers = MultiWriter([*writers, screen])
@@ -95,7 +108,7 @@ class RunLog:
                 self._tensorboard.layout(*drawn())
             if START_TAG not in left.tags:
                 note = {_CHANGED: in_words(changes_of(info))} if changes_of(info) else {}
-                self._tensorboard.hparams({**config.flatten(experiment.recipe), **note})
+                self._tensorboard.hparams({**settings, **note})
             if changed_at is not None or _SETTINGS not in left.tags:
                 step = (changed_at or 0) if _SETTINGS in left.tags else 0
                 self._tensorboard.text(step, _SETTINGS, f"```\n{run.operative}```")
@@ -266,3 +279,24 @@ class RunLog:
     def _call_trackers(self, hook: str, **arguments: Any) -> None:
         if self._trackers is not None:
             self._trackers.call(hook, **arguments)
+
+
+@contextlib.contextmanager
+def written(run: RunDirectory) -> Iterator[None]:
+    """Context manager: turns an OSError while writing the run into a TrainingFailedError."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(run, error) from error
+
+
+def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
+    return TrainingFailedError(
+        f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
+        f"ganlab run --resume {shlex.quote(str(run.path))}"
+    )
+
+
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Whether this process writes what all of them train."""
+    return bool(strategy.extended.should_checkpoint)

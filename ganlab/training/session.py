@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.actions import (
     Action,
-    Ask,
     Diagnose,
     Evaluate,
     EvaluateBeside,
@@ -32,13 +30,12 @@ from ganlab.training.actions import (
     Span,
 )
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
-from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation
-from ganlab.training.graph.guards import DivergedError
+from ganlab.training.graph.guards import DivergedError, Warnings
 from ganlab.training.graph.tf_errors import WorkerLostError, of_several
-from ganlab.training.graph.trainer import Trainer
 from ganlab.training.interruption import Received, StoppedError
-from ganlab.training.run_log import RunLog
+from ganlab.training.prepared import Prepared
+from ganlab.training.reports import Reports
+from ganlab.training.run_log import RunLog, is_chief, written
 from ganlab.training.watchdog import OverdueError, Watch
 
 # Long enough to hide the host's work between chunks, short enough for Ctrl-C and the progress bar to respond.
@@ -50,49 +47,49 @@ class Session:
 
     def __init__(
         self,
-        experiment: Experiment,
-        trainer: Trainer,
-        evaluation: Evaluation,
-        schedule: DiagnosticSchedule,
-        run: RunDirectory,
+        prepared: Prepared,
         run_log: RunLog,
         received: Received,
         profile: Span | None = None,
         stop_at: int | None = None,
     ) -> None:
-        self._experiment, self._trainer, self._stop_at = experiment, trainer, stop_at
-        self._run, self._run_log, self._received = run, run_log, received
-        self._chief = is_chief(experiment)
+        run, trainer, experiment = prepared.run, prepared.trainer, prepared.trainer.experiment
+        self._run, self._trainer, self._experiment, self._from = run, trainer, experiment, prepared.checkpoint
+        self._run_log, self._received, self._stop_at = run_log, received, stop_at
+        self._chief = is_chief(experiment.strategy)
         self._signal: str | None = None
         self._begun = False
         checkpoints = Checkpoints(run.path / "checkpoints")
-        self._guard, self._log = Guard(trainer, run_log, checkpoints), Log(experiment, trainer, run_log)
-        beside = experiment.evaluate_beside and self._chief
-        self._beside = EvaluateBeside(experiment, evaluation, run, run_log, checkpoints) if beside else None
-        evaluate = self._beside or Evaluate(experiment, evaluation, run, run_log)
-        diagnose = Diagnose(experiment, schedule, run_log, self._health)
-        self._reporting = (self._guard, diagnose, evaluate)  # the order of the run's health
-        best = KeepBest(experiment)
+        self._guard, self._log = Guard(trainer, run_log, checkpoints), Log(trainer, run_log)
+        every, evaluation, schedule = experiment.evaluate_every, prepared.evaluation, prepared.schedule
+        # In the order of the run's health, by their keys in checkpoints.
+        self._reporting: dict[str, Warnings | Reports] = {
+            "warnings": self._guard.warnings,
+            "diagnostics": schedule,
+            "evaluators": evaluation,
+        }
+        if experiment.evaluate_beside and self._chief:
+            self._evaluate: Evaluate = EvaluateBeside(every, evaluation, run, run_log, experiment.checkpoint_every)
+        else:
+            self._evaluate = Evaluate(every, evaluation, run, run_log)
+        diagnose = Diagnose(every, schedule, run_log, self._health)
+        best = KeepBest(experiment.keep_best, every)
         self._save = SaveCheckpoint(
-            experiment, trainer, run, run_log, checkpoints, self._log, best, self._reporting, self._beside
+            trainer, run, run_log, checkpoints, self._log, best, self._evaluate, {**self._reporting, "best": best}
         )
         # The order is a guarantee: a row has the figures of its step, and rows are on disk before their checkpoint.
         self._profile = Profile(profile if self._chief else None, run.path, run_log.message)
-        asking = [Ask(self._beside)] if self._beside else []
-        self._actions: tuple[Action, ...] = (evaluate, diagnose, best, self._log, self._save, *asking, self._profile)
+        self._actions: tuple[Action, ...] = (self._evaluate, diagnose, best, self._log, self._save, self._profile)
 
-    def train(self, checkpoint: Checkpoint | None) -> None:
+    def train(self) -> None:
         """Trains until the end, a signal or a failure, and records in run.json which of these it was.
-
-        Args:
-            checkpoint: The checkpoint that the trainer's state was restored from, or None.
 
         Raises:
             TrainingFailedError: Training could not continue.
         """
         try:
             with written(self._run):
-                self._train(checkpoint)
+                self._train()
         except (GanlabError, TrainingFailedError) as error:
             with contextlib.suppress(OSError, RunError):  # the error may be that the disk is full
                 self._run.update(error=str(error))
@@ -100,15 +97,14 @@ class Session:
                 raise _changed(self._run, error) from error
             raise
 
-    def _train(self, checkpoint: Checkpoint | None) -> None:
+    def _train(self) -> None:
         status = "failed"
         fields: dict[str, Any] = {}
         try:
-            if self._beside:
-                self._beside.open()
+            self._evaluate.open()
             self._run_log.open(self._experiment.steps, self._trainer.state.step)
-            if checkpoint is not None:
-                self._resume(checkpoint)
+            if self._from is not None:
+                self._resume(self._from)
             self._begun = True
             status = self._iterate()
             if status == "interrupted":
@@ -141,9 +137,8 @@ class Session:
             raise self._failed(str(error)) from error
         finally:
             self._profile.stop()
-            if self._beside:
-                self._beside.close()
-            if self._guard.seen or "health" in fields:
+            self._evaluate.close()
+            if self._guard.warnings.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
             self._run_log.close(self._trainer.state.step, status, **fields)
 
@@ -151,10 +146,10 @@ class Session:
         return TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {reason}")
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        """Restores what the checkpoint holds besides the state, and does the work that it records as owed."""
+        """Restores what the checkpoint holds besides the state, and does the work that was due at its step."""
         self._save.restore(checkpoint)
-        if checkpoint.owed is not None:
-            self._act(checkpoint.owed)
+        if checkpoint.pending_row is not None:
+            self._act(checkpoint.pending_row)
 
     def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
@@ -224,14 +219,14 @@ class Session:
 
     def _health(self) -> list[str]:
         """The present problems, in sentences that begin with the name of the component that reports them."""
-        return [complaint for action in self._reporting for complaint in action.complaints]
+        return [complaint for reporting in self._reporting.values() for complaint in reporting.complaints]
 
     def _leave(self, row: list[Record]) -> None:
         """Writes the present step's row and a checkpoint; a run resumed from it does the work due at this step."""
         self._run_log.row(row)
-        # The newest checkpoint owes an evaluation that has not come, and stays the newest.
-        if self._chief and not (self._beside and self._beside.outstanding):
-            self._save.save(owed=row)
+        # The evaluation of the newest checkpoint has not come: that one stays the newest.
+        if self._chief and not self._evaluate.outstanding:
+            self._save.save(pending_row=row)
 
     def _abandon(self, row: list[Record], status: str, sent: str | None) -> None:
         """Saves and closes the run when the thread that trains it does not respond."""
@@ -240,29 +235,8 @@ class Session:
         (self._run.path / LOCK).unlink(missing_ok=True)
 
 
-@contextlib.contextmanager
-def written(run: RunDirectory) -> Iterator[None]:
-    """Context manager: turns an OSError while writing the run into a TrainingFailedError."""
-    try:
-        yield
-    except OSError as error:
-        raise _unwritable(run, error) from error
-
-
-def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
-    return TrainingFailedError(
-        f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
-        f"ganlab run --resume {shlex.quote(str(run.path))}"
-    )
-
-
 def _changed(run: RunDirectory, error: RunError) -> TrainingFailedError:
     return TrainingFailedError(
         f"{error} Something moved, removed or changed the run's files while it trained. Put them back and resume from "
         f"the newest checkpoint: ganlab run --resume {shlex.quote(str(run.path))}"
     )
-
-
-def is_chief(experiment: Experiment) -> bool:
-    """Whether this process writes what all of them train."""
-    return bool(experiment.strategy.extended.should_checkpoint)

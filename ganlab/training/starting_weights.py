@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganlab.composition import Experiment
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.support.formatting import listed
@@ -16,16 +15,16 @@ _LISTED = 4
 
 
 def start_from(
-    experiment: Experiment,
+    source: str,
     state: TrainingState,
     say: Callable[[str], None],
     warn: Callable[[str], None],
     before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """Gives the networks the weights of `experiment.start_from` that they have by name and shape.
+    """Gives the networks the weights of another run that they have by name and shape.
 
     Args:
-        experiment: The experiment.
+        source: The other run, `experiment.start_from`; empty for new weights.
         state: Its variables, before training.
         say: Called with a sentence on what was taken.
         warn: Called with a sentence on what did not fit.
@@ -39,11 +38,11 @@ def start_from(
     Raises:
         RunError: There is no such run or checkpoint, it is damaged or not finite, or no weight fits.
     """
-    if not experiment.start_from:
+    if not source:
         return None
-    again = before if before and before.get("run") == experiment.start_from else {}
+    again = before if before and before.get("run") == source else {}
     try:
-        checkpoint = find_checkpoint(RunDirectory(experiment.start_from), again.get("step"))
+        checkpoint = find_checkpoint(RunDirectory(source), again.get("step"))
     except RunError as error:
         raise RunError(f"experiment.start_from: {error}") from error
     if name := checkpoint.not_finite():
@@ -56,13 +55,13 @@ def start_from(
     fits = {name: value for name, value in there.items() if here.get(name) == value.shape}
     if not fits:
         raise RunError(
-            f"experiment.start_from = {experiment.start_from!r}: none of its {len(there)} weights has the name and "
+            f"experiment.start_from = {source!r}: none of its {len(there)} weights has the name and "
             f"shape of one of this experiment's: {_some(here)}. Use the architecture of that run."
         )
     state.take_weights(fits)
     missing, left = sorted(set(here) - set(there)), sorted(set(there) - set(here))
     other_shape = sorted(name for name in set(here) & set(there) if name not in fits)
-    say(f"Weights of {experiment.start_from}, step {checkpoint.step}: {len(fits)} of {len(here)} taken.")
+    say(f"Weights of {source}, step {checkpoint.step}: {len(fits)} of {len(here)} taken.")
     reasons = {
         "that run does not have": {name: here[name] for name in missing},
         "it has in another shape": {name: here[name] for name in other_shape},
@@ -71,7 +70,7 @@ def start_from(
     did_not_fit = [f"{reason} {_some(names)}" for reason, names in reasons.items() if names]
     if did_not_fit:
         warn(f"What did not fit: {'; '.join(did_not_fit)}.")
-    origin = {"run": experiment.start_from, "step": checkpoint.step, "taken": sorted(fits)}
+    origin = {"run": source, "step": checkpoint.step, "taken": sorted(fits)}
     return {**origin, "missing": missing, "other_shape": other_shape, "left": left}
 
 

@@ -37,7 +37,6 @@ COUNTS = {
 
 # The modules that read JSON, each with the target that forges it; None where ganlab's own processes wrote it.
 READERS = {
-    "ganlab/beside.py": None,
     "plugins/ganlab_benchmark/against.py": "references",
     "plugins/ganlab_benchmark/child.py": None,
     "plugins/ganlab_benchmark/measuring.py": None,
@@ -53,7 +52,6 @@ READERS = {
     "ganlab/sweeps/store.py": "sweeps",
     "ganlab/telemetry/jsonl_lines.py": "metrics",
     "plugins/ganlab_verify/testing/check_process.py": None,
-    "ganlab/training/beside_process.py": None,
     "ganlab/training/checkpoints.py": "checkpoints",
     "plugins/ganlab_verify/process.py": None,
     "plugins/ganlab_verify/tpu/checking.py": None,

@@ -112,7 +112,7 @@ def test_start_from_begins_averaged_buffers_with_those_taken(tmp_path):
     run = train(images(), tmp_path / "run")
     experiment = images(start_from=str(run.path))
     trainer = Trainer(experiment)
-    start_from(experiment, trainer.state, str, str)
+    start_from(experiment.start_from, trainer.state, str, str)
     now = values(trainer.state)
     for name, value in of(AVERAGE, now).items():
         np.testing.assert_array_equal(value, now[f"{BUFFERS}{name}"])

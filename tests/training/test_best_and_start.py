@@ -59,11 +59,11 @@ def test_best_names_a_checkpoint(best):
 
 
 def test_the_largest_figure_is_the_best_where_asked():
-    action = KeepBest(small(0, keep_best=f"{METRIC}:max"))
+    action = KeepBest(f"{METRIC}:max", 2)
     for step, value in enumerate([5.0, float("nan"), 7.0, 7.0, 3.0]):
         action(Moment(step, False, [], [Record(step, METRIC, value)]))
     assert action.best == Best(METRIC, 2, 7.0)
-    other = KeepBest(small(0, keep_best="evaluation/figured/another:max"))
+    other = KeepBest("evaluation/figured/another:max", 2)
     other.resume(action.state())
     assert other.best is None
 
@@ -88,7 +88,7 @@ def test_an_unknown_figure_is_an_error_with_the_nearest():
     with pytest.raises(
         ConfigError, match=r"names no figure of experiment.evaluators. Did you mean 'evaluation/figured/"
     ):
-        check_metric(small(0, keep_best="evaluation/figured/figur:min"), [METRIC])
+        check_metric("evaluation/figured/figur:min", [METRIC])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_mistake_in_the_setting_is_one_error(value, words):
 def begun(best, said, **parts):
     experiment = small(0, start_from=str(best.path), **parts)
     state = TrainingState(experiment)
-    return start_from(experiment, state, said.append, said.append), state
+    return start_from(experiment.start_from, state, said.append, said.append), state
 
 
 def test_both_networks_begin_with_the_other_run_s_weights(best):

@@ -1,21 +1,20 @@
 """Evaluation in a process of its own: the same run, however it ends."""
 
-import io
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
+from multiprocessing.connection import Pipe
 
 import pytest
 from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, train
 
 import ganlab
+from ganlab.plugins.blame import Running
 from ganlab.telemetry import JsonLinesWriter, Record
-from ganlab.training.beside_process import Beside
+from ganlab.training.beside import Beside
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.trainer import Trainer
 
@@ -216,13 +215,15 @@ def await_(condition, seconds=60.0):
         time.sleep(0.05)
 
 
-def test_a_line_that_was_cut_off_is_an_end():
+def test_a_message_that_was_cut_off_is_an_end():
     beside = Beside.__new__(Beside)
-    beside._answers, beside._running = queue.SimpleQueue(), None
-    beside._child = SimpleNamespace(stdout=io.BytesIO(b'{"running": ["evaluators.odd", "evaluate"]}\n{"figures": {"a"'))
-    beside._read()
-    assert beside._answers.get_nowait() is None
-    assert (beside._running.part, beside._running.method) == ("evaluators.odd", "evaluate")
+    beside.asked, beside._running, beside._limit, beside._how = 5, None, 60.0, lambda: " with exit status -9"
+    beside._connection, theirs = Pipe()
+    theirs.send(Running("evaluators.odd", "evaluate", time.monotonic()))
+    os.write(theirs.fileno(), b"\0\0\0\x64half of it")
+    theirs.close()
+    with pytest.raises(ganlab.GanlabError, match=r"ended in evaluators.odd, evaluate, with exit status -9\.$"):
+        beside.answer(wait=True)
 
 
 def records(step, **values):

@@ -6,7 +6,6 @@ import pytest
 from small import small
 
 import ganlab
-from ganlab.training.actions.profile import Span, span
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -43,7 +42,3 @@ def test_other_texts_are_refused(text, tmp_path):
     with pytest.raises(ganlab.ConfigError, match="must be two steps, the first below the second"):
         ganlab.train(small(2, steps=8), tmp_path / "run", profile=text)
     assert not (tmp_path / "run").exists()
-
-
-def test_a_span_is_two_steps():
-    assert span("20..25") == Span(20, 25)

@@ -21,6 +21,15 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
+@pytest.fixture
+def killed(completed, tmp_path):
+    """The folder of a run that was killed after its checkpoint of step 8: its rows go further."""
+    folder = shutil.copytree(completed.path, tmp_path / "run")
+    shutil.rmtree(folder / "checkpoints" / "step-00000010")
+    ganlab.Run(folder).update(status="running", step=9)
+    return folder
+
+
 class Signalled:
     """A trainer during whose work on one step a signal arrives."""
 
@@ -66,17 +75,13 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp
 
 
 @pytest.mark.slow
-def test_resume_after_a_kill_continues_from_the_checkpoint(completed, tmp_path):
+def test_resume_after_a_kill_continues_from_the_checkpoint(completed, killed):
     # The state after kill -9: rows ahead of the newest checkpoint, one torn line, a checkpoint half written.
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    (folder / "checkpoints" / ".step-00000010.torn").mkdir()
-    with (folder / "metrics.jsonl").open("a") as file:
+    (killed / "checkpoints" / ".step-00000010.torn").mkdir()
+    with (killed / "metrics.jsonl").open("a") as file:
         file.write('{"step": 11, "metr')
-    ganlab.Run(folder).update(status="running", step=9)
 
-    resumed = train(everything(), folder, resume=True)
+    resumed = train(everything(), killed, resume=True)
     assert_equal_runs(completed, resumed)
     assert not [warning for warning in resumed.info.get("warnings", []) if "damaged" in warning]
 
@@ -111,31 +116,23 @@ def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp
             assert resumed.info[field] == completed.info[field]
 
 
-def test_resume_cuts_torn_records_from_event_files(completed, whole, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    ganlab.Run(folder).update(status="running", step=9)
-    (path,) = folder.glob("events.out.tfevents.*")
+def test_resume_cuts_torn_records_from_event_files(completed, whole, killed):
+    (path,) = killed.glob("events.out.tfevents.*")
     sound = path.read_bytes()
     path.write_bytes(sound + sound[100:130])  # not a record: the checksum does not match its length
 
-    assert_equal_runs(completed, whole.train(folder, resume=True))
-    assert len(list(folder.glob("events.out.tfevents.*"))) == 2
+    assert_equal_runs(completed, whole.train(killed, resume=True))
+    assert len(list(killed.glob("events.out.tfevents.*"))) == 2
 
 
-def test_damage_inside_files_is_reported_and_later_rows_stay(completed, whole, tmp_path, capsys):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    ganlab.Run(folder).update(status="running", step=9)
-    edit(folder / "metrics.jsonl", '{"step": 3,', '{"step": 9,')
-    (path,) = folder.glob("events.out.tfevents.*")
+def test_damage_inside_files_is_reported_and_later_rows_stay(completed, whole, killed, capsys):
+    edit(killed / "metrics.jsonl", '{"step": 3,', '{"step": 9,')
+    (path,) = killed.glob("events.out.tfevents.*")
     data = bytearray(path.read_bytes())
     data[data.index(b"evaluation/mode_coverage", data.index(b"replica/0/"))] ^= 4  # of step 5
     path.write_bytes(data)
 
-    resumed = whole.train(folder, resume=True, console=True)
+    resumed = whole.train(killed, resume=True, console=True)
     metrics, spoilt = (next(w for w in resumed.info["warnings"] if name in w) for name in (".jsonl", "tfevents"))
     assert "line 1 has the step 9, which is out of order" in metrics
     assert "2 rows stay; 1 of the 3 that were written are missing" in metrics
@@ -144,7 +141,7 @@ def test_damage_inside_files_is_reported_and_later_rows_stay(completed, whole, t
     expected = [line for line in lines(completed) if line["step"] != 3]
     assert lines(resumed) == expected
     assert {step for step, _, _ in scalars(resumed)} == {step for step, _, _ in scalars(completed)} - {5}
-    files = sorted(folder.glob("events.out.tfevents.*"))
+    files = sorted(killed.glob("events.out.tfevents.*"))
     tags = [value.tag for file in files for event in EventFileLoader(str(file)).Load() for value in event.summary.value]
     for tag in SETTINGS:
         assert tags.count(tag) == 1  # if it was damaged, it is written again
@@ -166,14 +163,10 @@ def settings(run):
     [SETTINGS[:1], SETTINGS[1:2], SETTINGS[2:], SETTINGS],
     ids=["hyperparameters", "layout", "experiment", "all"],
 )
-def test_resume_rewrites_settings_lost_in_a_kill(completed, whole, tmp_path, lost):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    ganlab.Run(folder).update(status="running", step=9)
-    event_cutting.cut(folder, after=9, without=lost)
-    assert {tag for tag, *_ in settings(ganlab.Run(folder))}.isdisjoint(lost)
-    resumed = whole.train(folder, resume=True)
+def test_resume_rewrites_settings_lost_in_a_kill(completed, whole, killed, lost):
+    event_cutting.cut(killed, after=9, without=lost)
+    assert {tag for tag, *_ in settings(ganlab.Run(killed))}.isdisjoint(lost)
+    resumed = whole.train(killed, resume=True)
     assert settings(resumed) == settings(completed)
     assert len(settings(resumed)) == len(SETTINGS)
     assert_equal_runs(completed, resumed)
@@ -214,7 +207,7 @@ def test_resume_does_the_evaluation_that_a_signal_abandoned(slow, tmp_path, monk
 
     monkeypatch.setattr(Slow, "at", None)
     assert_equal_runs(uninterrupted, graph.train(tmp_path / "run", resume=True))
-    assert Checkpoints(run.path / "checkpoints").latest().owed is None
+    assert Checkpoints(run.path / "checkpoints").latest().pending_row is None
 
 
 def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, whole, tmp_path):

@@ -165,7 +165,8 @@ def test_workers_compare_their_data_and_code(plugin, points, theirs):
         def alike(self, values):
             return all(mine == theirs(mine) for mine in values)
 
-    origins = Origins(parts(points))
+    experiment = parts(points)
+    origins = Origins(experiment.dataset, experiment.recipe)
     if theirs(1.0) == 1.0:
         origins.of_trainer(Two())
     else:

@@ -8,7 +8,7 @@ import pytest
 
 from ganlab.errors import PluginError
 from ganlab.plugins.blame import plugin_code
-from ganlab.support.signals import STOPPING, exit_code, undisturbed
+from ganlab.support.signals import STOPPING, undisturbed
 from ganlab.training.interruption import StoppedError, signals
 
 
@@ -67,11 +67,6 @@ def test_an_error_that_a_signal_was_turned_into_counts_as_the_signal(number, err
         plugin_code("evaluators.a", "evaluate"),
     ):
         lost(number)
-
-
-@pytest.mark.parametrize(("name", "code"), [("SIGHUP", 129), ("SIGINT", 130), ("SIGTERM", 143), ("None", 130)])
-def test_exit_codes_are_those_of_shells(name, code):
-    assert exit_code(name) == code
 
 
 def test_a_thread_that_asks_late_reads_nothing_from_a_file_with_the_same_number(tmp_path):

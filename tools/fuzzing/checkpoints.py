@@ -135,7 +135,7 @@ def check(drawn: tuple[str, dict[str, Any], bytes, bytes, bytes, bool], folder: 
     assert outside.read_bytes() == b"stays"
     if sound is not None:
         for read in (
-            lambda: sound.owed,
+            lambda: sound.pending_row,
             lambda: sound.watch,
             lambda: sound.warned,
             lambda: _watched(sound),

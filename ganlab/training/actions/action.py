@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ganlab.telemetry import Record
 
@@ -27,16 +25,14 @@ class Moment:
 
 
 class Action:
-    """Base class: something that a session does at certain steps, with state that checkpoints keep.
+    """Base class: something that a session does at certain steps.
 
     Attributes:
-        name: The key of its state in checkpoints.
         every: Generator updates between two times; 0 for at the end alone.
         everywhere: Whether all of several workers do it, and not the chief alone.
-        can_wait: Whether a stop or a failure leaves it to the run that resumes here: the checkpoint then owes it.
+        can_wait: Whether a stop or a failure leaves it to the run that resumes here.
     """
 
-    name: str = ""
     every: int = 0
     everywhere: bool = False
     can_wait: bool = False
@@ -53,17 +49,5 @@ class Action:
         """Does what may be done after any chunk."""
 
     def __call__(self, now: Moment) -> None:
-        """Acts."""
+        """Does it."""
         raise NotImplementedError
-
-    @property
-    def complaints(self) -> Sequence[str]:
-        """The problems that it sees at present, in sentences that begin with the name of who reports them."""
-        return ()
-
-    def state(self) -> Any:
-        """Its state as JSON has it; None for none."""
-        return None
-
-    def resume(self, state: Any) -> None:
-        """Takes the state that a checkpoint kept."""

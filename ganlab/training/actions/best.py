@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, nearest
 from ganlab.training.actions.action import Action, Moment
 
@@ -31,12 +30,11 @@ class KeepBest(Action):
         best: The best step so far, or None.
     """
 
-    name = "best"
     can_wait = True  # it compares the figures of an evaluation, which can
 
-    def __init__(self, experiment: Experiment) -> None:
-        self.every = experiment.evaluate_every
-        self._metric, _, direction = experiment.keep_best.rpartition(":")
+    def __init__(self, keep_best: str, every: int) -> None:
+        self.every = every
+        self._metric, _, direction = keep_best.rpartition(":")
         self._sign = 1.0 if direction == "max" else -1.0
         self.best: Best | None = None
 
@@ -59,24 +57,22 @@ class KeepBest(Action):
         return self.best._asdict() if self.best is not None else None
 
     def resume(self, state: Any) -> None:
-        """Takes that, unless it was chosen by another figure."""
+        """Restores it, unless it was chosen by another figure."""
         if state and state["metric"] == self._metric:
             self.best = Best(str(state["metric"]), int(state["step"]), float(state["value"]))
 
 
-def check_metric(experiment: Experiment, figures: list[str]) -> None:
+def check_metric(keep_best: str, figures: list[str]) -> None:
     """Refuses to keep the best by a figure that there is not.
 
     Args:
-        experiment: The experiment.
+        keep_best: `experiment.keep_best`.
         figures: The tags of its evaluators' figures.
 
     Raises:
-        ConfigError: `experiment.keep_best` names another.
+        ConfigError: It names another.
     """
-    metric = experiment.keep_best.rpartition(":")[0]
+    metric = keep_best.rpartition(":")[0]
     if metric and metric not in figures:
         known = nearest(metric, figures) or f" Figures: {', '.join(figures) or 'none, for lack of evaluators'}."
-        raise ConfigError(
-            f"experiment.keep_best = {experiment.keep_best!r} names no figure of experiment.evaluators.{known}"
-        )
+        raise ConfigError(f"experiment.keep_best = {keep_best!r} names no figure of experiment.evaluators.{known}")

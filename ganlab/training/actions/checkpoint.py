@@ -2,70 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from typing import Any, Protocol
 
-from ganlab.composition import Experiment
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.actions.best import KeepBest
-from ganlab.training.actions.evaluate_beside import EvaluateBeside
+from ganlab.training.actions.evaluate import Evaluate
 from ganlab.training.actions.log import Log
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.run_log import RunLog
 
 
+class Kept(Protocol):
+    """Something with state that checkpoints keep, so that a resumed run reports the same."""
+
+    def state(self) -> Any:
+        """The state as JSON has it."""
+
+    def resume(self, state: Any) -> None:
+        """Restores it."""
+
+
 class SaveCheckpoint(Action):
-    """Saves a checkpoint every `experiment.checkpoint_every` steps and at the end, with the state of all actions."""
+    """Saves a checkpoint every `experiment.checkpoint_every` steps and at the end, with all that has state."""
 
     def __init__(
         self,
-        experiment: Experiment,
         trainer: Trainer,
         run: RunDirectory,
         run_log: RunLog,
         checkpoints: Checkpoints,
         log: Log,
         best: KeepBest,
-        actions: Sequence[Action],
-        beside: EvaluateBeside | None = None,
+        evaluate: Evaluate,
+        kept: Mapping[str, Kept],
     ) -> None:
         """Takes what it saves.
 
         Args:
-            experiment: The experiment.
             trainer: Holds the variables.
             run: The run, whose run.json names the best step.
             run_log: Holds the warnings, and counts the rows.
             checkpoints: The run's.
             log: Holds the iterations since the last row.
             best: Knows the step whose checkpoint stays.
-            actions: The others with state.
-            beside: Evaluates checkpoints beside training, or None.
+            evaluate: May evaluate checkpoints beside training.
+            kept: What else has state, by its key in checkpoints.
         """
-        self.every = experiment.checkpoint_every
-        self._experiment, self._trainer, self._run, self._run_log = experiment, trainer, run, run_log
-        self._checkpoints, self._log, self._best, self._actions = checkpoints, log, best, (*actions, best)
-        self._beside = beside
+        self.every = trainer.experiment.checkpoint_every
+        self._trainer, self._run, self._run_log, self._checkpoints = trainer, run, run_log, checkpoints
+        self._log, self._best, self._evaluate, self._kept = log, best, evaluate, kept
         self._saved_at = -1
 
     def due(self, now: Moment) -> bool:
         """Whether it is due, also because no step was better, or because this one is to be evaluated elsewhere."""
-        return super().due(now) or self._best.is_best(now.step) or self._is_wanted(now.step)
-
-    def _is_wanted(self, step: int) -> bool:
-        return self._beside is not None and self._beside.wanted == step
+        return super().due(now) or self._best.is_best(now.step) or self._evaluate.wanted == now.step
 
     def __call__(self, now: Moment) -> None:
-        """Saves."""
-        self.save(owed=list(now.row) if self._is_wanted(now.step) else None)
+        """Saves; has the checkpoint evaluated where that is wanted."""
+        wanted = self._evaluate.wanted == now.step
+        self.save(pending_row=list(now.row) if wanted else None)
+        if wanted:
+            newest = self._checkpoints.latest()
+            assert newest is not None
+            assert newest.step == now.step
+            self._evaluate.ask(newest)
 
-    def save(self, *, owed: list[Record] | None = None) -> None:
+    def save(self, *, pending_row: list[Record] | None = None) -> None:
         """Saves, unless this step is saved already.
 
         Args:
-            owed: The row of this step, if its evaluations and diagnostics are left to the run that resumes here.
+            pending_row: The row of this step, if its evaluations and diagnostics are left to the run that resumes here.
         """
         state = self._trainer.state
         if state.step == self._saved_at:
@@ -78,13 +88,13 @@ class SaveCheckpoint(Action):
             state.variables(),
             self._log.pending,
             metrics=self._trainer.metrics,
-            replicas=self._experiment.replicas,
-            owed=owed,
+            replicas=self._trainer.experiment.replicas,
+            pending_row=pending_row,
             watch={
-                **{action.name: action.state() for action in self._actions},
+                **{name: kept.state() for name, kept in self._kept.items()},
                 "warned": self._run_log.warned,
-                # Those that are held are written again with what is owed.
-                "rows": self._run_log.rows - self._run_log.held + bool(owed and self._run_log.held),
+                # Those that are held are written again with the pending row.
+                "rows": self._run_log.rows - self._run_log.held + bool(pending_row and self._run_log.held),
             },
             best=self._best.best.step if self._best.best else None,
         )
@@ -95,11 +105,11 @@ class SaveCheckpoint(Action):
             self._run.update(best=self._best.state())
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Gives all actions the state that a checkpoint kept."""
+        """Restores the state that a checkpoint kept."""
         self._log.resume_at(checkpoint.pending())
         with checkpoint.using("watch"):
             watch = checkpoint.watch
-            for action in self._actions if watch else ():
-                action.resume(watch.get(action.name, {}))
-        if checkpoint.owed is None:
-            self._saved_at = checkpoint.step  # else it is saved again here: that checkpoint would owe the row forever
+            for name, kept in self._kept.items() if watch else ():
+                kept.resume(watch.get(name, {}))
+        if checkpoint.pending_row is None:
+            self._saved_at = checkpoint.step  # else it is saved again here, without the row that is written by then

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from ganlab.composition import Experiment
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
 from ganlab.training.run_log import RunLog
@@ -14,14 +12,12 @@ from ganlab.training.run_log import RunLog
 class Diagnose(Action):
     """Lets the diagnostics look that are due; writes the run's health at each look and each evaluation."""
 
-    name = "diagnostics"
     can_wait = True
 
     def __init__(
-        self, experiment: Experiment, schedule: DiagnosticSchedule, run_log: RunLog, health: Callable[[], Sequence[str]]
+        self, evaluate_every: int, schedule: DiagnosticSchedule, run_log: RunLog, health: Callable[[], Sequence[str]]
     ) -> None:
-        self._evaluate_every = experiment.evaluate_every
-        self._everys = [diagnostic.every for diagnostic in experiment.diagnostics if diagnostic.every]
+        self._evaluate_every, self._everys = evaluate_every, schedule.everys
         self._schedule, self._run_log, self._health = schedule, run_log, health
 
     def next(self, step: int) -> int | None:
@@ -41,16 +37,3 @@ class Diagnose(Action):
 
     def _evaluating(self, now: Moment) -> bool:
         return self._evaluate_every > 0 and now.step % self._evaluate_every == 0
-
-    @property
-    def complaints(self) -> Sequence[str]:
-        """The reports of the diagnostics at their last look."""
-        return self._schedule.complaints
-
-    def state(self) -> Any:
-        """The last report of each diagnostic."""
-        return self._schedule.state()
-
-    def resume(self, state: Any) -> None:
-        """Takes that."""
-        self._schedule.resume(state)

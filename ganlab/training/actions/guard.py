@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from ganlab.telemetry import Record
@@ -16,13 +13,15 @@ from ganlab.training.run_log import RunLog
 
 
 class Guard(Action):
-    """Looks at every chunk."""
+    """Looks at every chunk.
 
-    name = "warnings"
+    Attributes:
+        warnings: What constraints and losses report, and how long each has complained.
+    """
 
     def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
         self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
-        self._warnings = Warnings(trainer.state.critic.stack, trainer.metrics)
+        self.warnings = Warnings(trainer.state.critic.stack, trainer.metrics)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
         """Searches a chunk for metrics and variables that are not finite.
@@ -46,7 +45,7 @@ class Guard(Action):
 
     def row(self, row: list[Record]) -> None:
         """Warns of what a row shows for the first time."""
-        for warning in self._warnings.row(row):
+        for warning in self.warnings.row(row):
             self._run_log.warn(row[0].step, warning)
 
     def __call__(self, now: Moment) -> None:
@@ -58,21 +57,3 @@ class Guard(Action):
         warning = check_replicas(list(self._trainer.state.variables()), self._trainer.sums, now.step)
         if warning:
             self._run_log.warn(now.step, warning)
-
-    @property
-    def seen(self) -> bool:
-        """Whether it has seen a row."""
-        return self._warnings.seen
-
-    @property
-    def complaints(self) -> Sequence[str]:
-        """The reports of constraints and losses on the last row."""
-        return self._warnings.complaints
-
-    def state(self) -> Any:
-        """How long each has complained."""
-        return self._warnings.state()
-
-    def resume(self, state: Any) -> None:
-        """Takes that."""
-        self._warnings.resume(state)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ganlab.composition import Experiment
 from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.graph.trainer import Trainer
@@ -19,7 +18,8 @@ class Log(Action):
 
     everywhere = True  # each process has a screen
 
-    def __init__(self, experiment: Experiment, trainer: Trainer, run_log: RunLog) -> None:
+    def __init__(self, trainer: Trainer, run_log: RunLog) -> None:
+        experiment = trainer.experiment
         self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
         self._run_log = run_log
 

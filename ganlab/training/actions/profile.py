@@ -47,8 +47,6 @@ class Profile(Action):
     on.
     """
 
-    name = "profile"
-
     def __init__(self, wanted: Span | None, folder: Path, say: Callable[[str], None]) -> None:
         """Prepares the trace.
 

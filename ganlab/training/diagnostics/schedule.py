@@ -16,6 +16,7 @@ from ganlab.plugins.blame import plugin_code
 from ganlab.telemetry import Record
 from ganlab.training.diagnostics.view import CriticFunctions, View
 from ganlab.training.graph.state import TrainingState
+from ganlab.training.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Looked:
     pictures: dict[str, bytes] = field(default_factory=dict)
 
 
-class DiagnosticSchedule:
+class DiagnosticSchedule(Reports):
     """Lets each diagnostic look when it is due."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
@@ -46,10 +47,10 @@ class DiagnosticSchedule:
         Raises:
             ContractError: The `every` of one is invalid.
         """
-        self._experiment, self._state = experiment, state
         names = experiment.component_names("diagnostics")
+        super().__init__(names)
+        self._experiment, self._state = experiment, state
         self._diagnostics: dict[str, Diagnostic] = dict(zip(names, experiment.diagnostics, strict=True))
-        self._complaints: dict[str, str | None] = {}
         for name, diagnostic in self._diagnostics.items():
             if type(diagnostic.every) is not int or diagnostic.every < 0:
                 raise ContractError(
@@ -57,22 +58,14 @@ class DiagnosticSchedule:
                     "generator updates between two looks, or 0 for each evaluation."
                 )
 
+    @property
+    def everys(self) -> list[int]:
+        """The steps between two looks of each diagnostic that does not wait for evaluations."""
+        return [diagnostic.every for diagnostic in self._diagnostics.values() if diagnostic.every]
+
     @cached_property
     def _functions(self) -> CriticFunctions:
         return CriticFunctions(self._experiment, self._state)
-
-    @property
-    def complaints(self) -> list[str]:
-        """The problems that diagnostics report, each after its last look."""
-        return [f"{name}: {said}" for name, said in self._complaints.items() if said]
-
-    def state(self) -> dict[str, str | None]:
-        """The last report of each diagnostic: part of a checkpoint, so that a resumed run's health is the same."""
-        return dict(self._complaints)
-
-    def resume(self, state: Mapping[str, str | None]) -> None:
-        """Restores the reports of those diagnostics that the experiment still has."""
-        self._complaints |= {name: said and str(said) for name, said in state.items() if name in self._diagnostics}
 
     def check(self) -> Looked:
         """Lets all look once before training, so that what can never work fails now; their reports do not count."""
@@ -102,7 +95,7 @@ class DiagnosticSchedule:
         if not (due or evaluating):
             return None
         looked, complaints = self._look(step, due)
-        self._complaints |= complaints
+        self._reports |= complaints
         return looked
 
     def _look(self, step: int, diagnostics: Mapping[str, Diagnostic]) -> tuple[Looked, dict[str, str | None]]:

@@ -18,7 +18,7 @@ _NOW_AND_THEN = ("evaluation/", "diagnostics/")
 
 
 @dataclass(frozen=True)
-class Found:
+class Onset:
     """Where a condition begins to hold.
 
     Attributes:
@@ -43,22 +43,11 @@ class Found:
         return sorted(both, key=lambda entry: -_change(entry[1], entry[2]))
 
 
-def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] = lambda text: None) -> Found | None:
-    """Looks for the first logged row at which a condition holds, and trains the iterations before it again.
+def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] = lambda text: None) -> Onset | None:
+    """`ganlab.Run.bisect`, which has the documentation; `say` takes sentences about what may differ.
 
     It goes back row by row until none of a row's iterations meets the condition. Rows are means over
     `experiment.log_every` iterations, so a condition that holds in no row is not found.
-
-    Args:
-        run: The run, finished or not.
-        condition: The condition, on a metric's reduced value.
-        say: Called with sentences about what may differ from the first time.
-
-    Returns:
-        Where it begins to hold, or None if it holds in no row.
-
-    Raises:
-        RunError: The run has no such metric, or the steps cannot be trained again.
     """
     rows: dict[int, float] = {}
     tags: set[str] = set()
@@ -86,21 +75,21 @@ def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] =
     if hit is None:
         return None
     if condition.metric.startswith(_NOW_AND_THEN) or condition.metric.endswith("/lipschitz_bound"):
-        return Found(hit, False, after, before, latest)
+        return Onset(hit, False, after, before, latest)
     # A row is a mean, so single iterations of the row before may meet the condition already, and of the one before it.
     logged = [0, *rows]
     last = logged.index(hit)
-    found = _first(run, condition, logged[last - 1], hit, say)
-    while found is not None and (last := last - 1) > 0:
+    onset = _first(run, condition, logged[last - 1], hit, say)
+    while onset is not None and (last := last - 1) > 0:
         earlier = _first(run, condition, logged[last - 1], logged[last], say)
         if earlier is None:
             break
-        found = earlier
+        onset = earlier
     # The mean over the row's iterations may meet it though none of them does, for example `!=`.
-    return found or Found(hit, False, after, before, latest)
+    return onset or Onset(hit, False, after, before, latest)
 
 
-def _first(run: RunDirectory, condition: Condition, after: int, until: int, say: Callable[[str], None]) -> Found | None:
+def _first(run: RunDirectory, condition: Condition, after: int, until: int, say: Callable[[str], None]) -> Onset | None:
     """The first iteration after one step, up to another, that meets a condition."""
     rewound = Rewound(run, after, until, say)
     earlier: dict[str, float] = {}
@@ -108,7 +97,7 @@ def _first(run: RunDirectory, condition: Condition, after: int, until: int, say:
         values = _values(row)
         step = row[0].step
         if step > after and condition.metric in values and condition.holds(values[condition.metric]):
-            return Found(step, True, after, earlier, values)
+            return Onset(step, True, after, earlier, values)
         earlier |= values
     return None
 

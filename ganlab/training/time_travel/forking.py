@@ -21,12 +21,13 @@ from ganlab.support.paths import local
 from ganlab.support.terminal import line
 from ganlab.telemetry import JsonLinesWriter
 from ganlab.telemetry.jsonl import read_metrics
-from ganlab.training import start
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.prepared import create
 from ganlab.training.recorded_origins import Origins
+from ganlab.training.start import train
 from ganlab.training.time_travel.rewound import Rewound
 
 _LISTED = 4
@@ -42,28 +43,11 @@ def fork(
     say: Callable[[str], None] = lambda text: None,
     as_run: Callable[..., RunDirectory] = RunDirectory,
 ) -> RunDirectory:
-    """Trains a twin of a run from one of its steps on.
+    """`ganlab.Run.fork`, which has the documentation; `say` takes sentences about what begins anew or may differ.
 
     The twin's state at that step is the run's, bit for bit; examples and noise depend on the seed and the step alone,
     so they are the same as long as seed, batch size and replicas are. What the twin has and the run has not, for
     example the state of another constraint, begins anew. Its metrics.jsonl begins with the run's rows.
-
-    Args:
-        run: The run, finished or not.
-        run_dir: The twin's directory, which must not exist.
-        at: The step, from 1.
-        params: Settings of the twin, as `--param` takes them; none for the same again.
-        console: Whether to show progress on the terminal.
-        say: Called with sentences about what begins anew or may differ.
-        as_run: Makes a run from a directory.
-
-    Returns:
-        The twin, trained; run.json has `forked_from`, with the run's path and the step.
-
-    Raises:
-        RunError: The step cannot be trained again, or the directory exists.
-        ConfigError: A setting is wrong, or leaves nothing to train.
-        TrainingFailedError: As of `ganlab.train`.
     """
     target = local(run_dir, "run_dir")
     if at < 1:
@@ -83,7 +67,7 @@ def fork(
         raise RunError(f"{line(run.path)} diverged at step {rewound.step}, before step {at}.")
     trainer = Trainer(experiment)
     trainer.trace()
-    origins = Origins(experiment)
+    origins = Origins(experiment.dataset, experiment.recipe)
     origins.of_trainer(trainer)
     info, before = run.info, rewound.experiment.steps
     settings = _changed(run, flatten(experiment.recipe))
@@ -100,7 +84,7 @@ def fork(
         _save(checkpoints, trainer, at, rewound.pending if _same_rows(rewound.trainer, trainer) else none)
         _copy_rows(run.path / METRICS, folder / METRICS, at)
 
-    start.create(
+    create(
         experiment,
         trainer,
         origins,
@@ -113,7 +97,7 @@ def fork(
         step=at,
         checkpointed=True,
     )
-    return start.train(experiment, target, resume=True, console=console, as_run=as_run)
+    return train(experiment, target, resume=True, console=console, as_run=as_run)
 
 
 def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.ndarray) -> Checkpoint:

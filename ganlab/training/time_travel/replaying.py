@@ -56,21 +56,7 @@ def replay(
     diagnostics: Sequence[str] = (),
     say: Callable[[str], None] = lambda text: None,
 ) -> Replayed:
-    """Trains a run again up to a step, from its nearest checkpoint before, and writes nothing.
-
-    Args:
-        run: The run, finished or not.
-        step: Generator updates done, from 1.
-        diagnostics: Names of diagnostics to look besides, such as `slopes`, with the settings of the run's file.
-        say: Called with sentences about what may differ from the first time.
-
-    Returns:
-        The step's row, and the one that was logged.
-
-    Raises:
-        RunError: The step cannot be trained again.
-        ConfigError: A diagnostic is unknown.
-    """
+    """`ganlab.Run.replay`, which has the documentation; `say` takes sentences about what may differ."""
     if step < 1:
         raise RunError(f"step = {step}: the first step is 1, the state after one generator update.")
     extra = _diagnostics(run, diagnostics)

@@ -89,7 +89,7 @@ class Rewound:
             )
         for kind, lines in (
             ("code", code_changes(recorded(info, CODE), of_parts(recipe))),
-            ("data", data_changes(recorded(info, DATA), Origins(experiment).found["data"])),
+            ("data", data_changes(recorded(info, DATA), Origins(experiment.dataset, recipe).fields[DATA])),
         ):
             if kind == "data" and lines and run.experiment is not None:
                 raise RunError(
@@ -104,7 +104,7 @@ class Rewound:
         self.broken = False
         checkpoint = self._nearest(run, step, changed, say)
         if checkpoint is None:
-            start_from(experiment, self.trainer.state, say, say, info.get("started_from"))
+            start_from(experiment.start_from, self.trainer.state, say, say, info.get("started_from"))
             self.start = 0
         else:
             checkpoint.check_fits(self.trainer.metrics, experiment.replicas)
@@ -159,7 +159,7 @@ class Rewound:
     def _nearest(self, run: RunDirectory, step: int, changed: int, say: Say) -> Checkpoint | None:
         """The newest sound checkpoint up to a step, or None if the run's first step is nearest."""
         for checkpoint in reversed(Checkpoints(run.path / "checkpoints").all()):
-            if changed <= checkpoint.step <= step and checkpoint.owed is None:
+            if changed <= checkpoint.step <= step and checkpoint.pending_row is None:
                 damage = checkpoint.damage()
                 if damage is None:
                     return checkpoint

@@ -32,7 +32,7 @@ _NEEDS = ("dataset", "evaluators")
 
 
 @dataclass(frozen=True)
-class Found:
+class FolderEvaluation:
     """The result of an evaluation.
 
     Attributes:
@@ -56,7 +56,7 @@ def evaluate_folder(
     *,
     published: Asked | None = None,
     report: Callable[[str], None] = lambda text: None,
-) -> Found:
+) -> FolderEvaluation:
     """Measures the images of a folder against those of a dataset, by evaluators.
 
     Args:
@@ -94,7 +94,7 @@ def evaluate_folder(
         if published is not None and published.statistics is not None:
             evaluator.write_statistics()
     said = diagnosed(names, evaluators, figures)
-    return Found(
+    return FolderEvaluation(
         figures, {name: text for name, text in said.items() if text}, int(images.size or 0), tuple(images.sample_shape)
     )
 
