@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
@@ -41,3 +42,14 @@ lexers["gin"] = PythonLexer()
 html_theme = "furo"
 html_title = f"ganlab {release}"
 html_static_path: list[str] = []
+
+
+def _names(app: Any, what: str, name: str, module: Any, options: Any, lines: list[str]) -> None:
+    """Lists the names of the modules for applications; the docstring of each describes it."""
+    if name in ("ganlab.commands", "ganlab.engine", "ganlab.files"):
+        lines += [", ".join(f"``{public}``" for public in module.__all__) + ".", ""]
+
+
+def setup(app: Any) -> None:
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _names)

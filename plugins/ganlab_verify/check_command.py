@@ -95,12 +95,12 @@ def check(
     ganlab plugins check --plugin-file mine.py
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     local = plugin_file or plugin_file_in(Path())
-    found = use_plugins(no_plugin, plugin_file=local)
+    installed = use_plugins(no_plugin, plugin_file=local)
     if name is None and local is None:
         raise click.UsageError(
             "Nothing to check: pass NAME, for example constraints.gradient_penalty, or --plugin-file PATH."
         )
-    components, rows = _asked_for(found, name or LOCAL_MODULE)
+    components, rows = _asked_for(installed, name or LOCAL_MODULE)
     settings(components, params)  # raises if one is invalid
     if components:
         _check_packages()
@@ -123,7 +123,7 @@ def _all_passed(rows: Sequence[Checked]) -> bool:
     return "passed" in statuses and "failed" not in statuses
 
 
-def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked]]:
+def _asked_for(installed: Plugins, name: str) -> tuple[list[Component], list[Checked]]:
     """The components that a name stands for, and rows for those that cannot even be loaded.
 
     Raises:
@@ -131,12 +131,12 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
     """
     kind, dot, own = name.partition(".")
     if dot and kind in KINDS:
-        return [found.component(kind, own)], []
-    plugins = [row for row in found.rows if name in (row.name, row.distribution)]
+        return [installed.component(kind, own)], []
+    plugins = [row for row in installed.rows if name in (row.name, row.distribution)]
     if not plugins:
-        known = {text for row in found.rows for text in (row.name, row.distribution)}
-        known |= {f"{component.kind}.{component.name}" for component in found.components.values()}
-        here = [f"{kind}.{other}" for kind, other in found.components if other == name]
+        known = {text for row in installed.rows for text in (row.name, row.distribution)}
+        known |= {f"{component.kind}.{component.name}" for component in installed.components.values()}
+        here = [f"{kind}.{other}" for kind, other in installed.components if other == name]
         near = f" Did you mean {here[0]!r}?" if here else nearest(name, known)
         raise PluginError(
             f"Unknown plugin, distribution or component {name!r}.{near} 'ganlab plugins' lists them; write a "
@@ -160,23 +160,23 @@ def _asked_for(found: Plugins, name: str) -> tuple[list[Component], list[Checked
     names = {row.name for row in plugins}
     components = [
         component
-        for key, component in found.components.items()
+        for key, component in installed.components.items()
         if component.plugin.name in names
-        and key not in found.clashes  # clashing components are listed by their qualified names
+        and key not in installed.clashes  # clashing components are listed by their qualified names
     ]
     for row in plugins:
-        rows += _of_hooks(found, row.name)
+        rows += _of_hooks(installed, row.name)
     if not components and not rows:
         rows = [Checked(f"plugin {row.name}", "not checked", reason="It offers no components.") for row in plugins]
     return components, rows
 
 
-def _of_hooks(found: Plugins, name: str) -> list[Checked]:
+def _of_hooks(installed: Plugins, name: str) -> list[Checked]:
     """A row for the hooks of a plugin that offer no component: trackers and commands."""
     from ganlab_verify.testing import hooks
 
     with printing_to_stderr():
-        problems = {test: check() for test, check in hooks.checks(hooks.calls_of(found, name)).items()}
+        problems = {test: check() for test, check in hooks.checks(hooks.calls_of(installed, name)).items()}
     failures = {test: problem for test, problem in problems.items() if problem}
     status = "failed" if failures else "passed"
     row = Checked(f"hooks of {name}", status, passed=len(problems) - len(failures), failures=failures)

@@ -99,10 +99,10 @@ class Derivatives:
         with self._clock():
             data, left = self._data(values)
             arguments = {"values": self._state.collected(values), "data": data}
-            truth, found = self._compare("critic", self._critic, arguments)
+            truth, results = self._compare("critic", self._critic, arguments)
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
-        after |= {f"critic/buffers/{name}": value for name, value in found["buffers"].items()}
-        for name, group in zip(self._state.critic.stack.names, found["states"], strict=True):
+        after |= {f"critic/buffers/{name}": value for name, value in results["buffers"].items()}
+        for name, group in zip(self._state.critic.stack.names, results["states"], strict=True):
             after |= {f"constraints/{name}/state/{key}": value for key, value in group.items()}
         return truth, {name: value.astype(values[name].dtype) for name, value in after.items()}
 
@@ -130,9 +130,9 @@ class Derivatives:
             self._doubles[role] = Double(function, arguments)
         traced = self._doubles[role]
         self._arguments[role] = arguments
-        found = traced(arguments)
+        results = traced(arguments)
         fixed, states = ({name: traced(arguments, fetches=name) for name in names} for names in self._names(role))
-        gradient = dict(zip(trained, found["gradients"], strict=True))
+        gradient = dict(zip(trained, results["gradients"], strict=True))
         weights = dict(zip(trained, self._trained(arguments, role), strict=True))
         precision = _FLOAT32 if traced.kept else _FLOAT64
 
@@ -147,7 +147,7 @@ class Derivatives:
                 put = {**arguments, "values": arguments["values"].replaced(role, **after)}
                 return float(traced(put, fetches=traced.outputs["loss"], given=given))
 
-            return slopes(loss, weights, gradient, terms=float(found["terms"]), precision=precision)
+            return slopes(loss, weights, gradient, terms=float(results["terms"]), precision=precision)
 
         held = compared({**fixed, **states})
         leaks = bool(states) and any(s.departs for s in held) and not any(s.departs for s in compared(fixed))
@@ -155,7 +155,7 @@ class Derivatives:
         difference = norm(a.numpy() - gradient[name] for a, name in zip(single, trained, strict=True))
         rounding = difference / (norm(gradient.values()) or 1.0)
         layers = self._layers[role]
-        return Truth(role, held, gradient, rounding, layers, leaks, sorted(traced.kept)), found
+        return Truth(role, held, gradient, rounding, layers, leaks, sorted(traced.kept)), results
 
     def _names(self, role: str) -> tuple[list[str], list[str]]:
         """The tensors that are held fixed: those marked so, and constraints' states."""
@@ -163,14 +163,14 @@ class Derivatives:
 
     def wrong_layers(self, role: str) -> list[Wrong]:
         """The layers whose derivatives are wrong by themselves, in the order of their calls."""
-        traced, arguments, found = self._doubles[role], self._arguments[role], []
+        traced, arguments, mistakes = self._doubles[role], self._arguments[role], []
         values = arguments["values"].players[role].weights
         weights = {v.path: values[name] for name, v in self._state.players[role].weights.items()}
         for call in self._calls[role].values():
             inputs = [traced(arguments, fetches=x.name) for x in tf.nest.flatten(call.arguments)]
             view = ReplicaView(role, noise.CRITIC_LAYERS, self._draws(self._experiment.local_batch), None)
-            found.append(wrong(call, inputs, weights, view))
-        return [one for one in found if one is not None]
+            mistakes.append(wrong(call, inputs, weights, view))
+        return [one for one in mistakes if one is not None]
 
     def _trained(self, arguments: Mapping[str, Any], role: str) -> list[np.ndarray]:
         return [np.asarray(value, np.float64) for value in arguments["values"].players[role].trained]
@@ -217,8 +217,8 @@ class Derivatives:
 
     def _examples(self) -> dict[str, np.ndarray]:
         if self._real is None:
-            found = Inputs(self._experiment).of(tf.constant(0, tf.int64), 0)
-            self._real = {name: x.numpy() for name, x in found.items()}
+            examples = Inputs(self._experiment).of(tf.constant(0, tf.int64), 0)
+            self._real = {name: x.numpy() for name, x in examples.items()}
         return self._real
 
     def _data(self, values: Values) -> tuple[dict[str, np.ndarray], Mapping[str, tf.Tensor]]:

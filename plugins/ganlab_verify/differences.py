@@ -80,9 +80,9 @@ def slopes(
     """
     random = np.random.default_rng(seed)
     roundings, tolerance = (_ROUNDINGS, TOLERANCE) if precision < _DOUBLE else (_FEW, _LOOSE)
-    found: list[Slope] = []
+    results: list[Slope] = []
     for names in [list(weights)] * min(2, len(weights)) + [[name] for name in weights]:
-        if len(found) == 2 and all(slope.vague for slope in found):
+        if len(results) == 2 and all(slope.vague for slope in results):
             break
         direction = _direction({name: gradient[name] for name in names}, random)
         # The smallest variable sets the step for all: the gradient may lie in that one, a few biases among kernels.
@@ -90,10 +90,10 @@ def slopes(
         where = names[0] if len(names) == 1 else ""
         own = norm(gradient[name] for name in names)
         steps = [relative * size for relative in (_STEPS if precision < _DOUBLE else _LONG_STEPS)]
-        found.append(
+        results.append(
             _slope(where, loss, weights, gradient, direction, steps, own, terms * precision * roundings, tolerance)
         )
-    return found
+    return results
 
 
 def _direction(gradient: Values, random: np.random.Generator) -> dict[str, np.ndarray]:
@@ -121,11 +121,11 @@ def _slope(
     tried: list[Slope] = []
     for step in steps:
         ends = [loss({**weights, **{n: weights[n] + s * step * d for n, d in direction.items()}}) for s in (1.0, -1.0)]
-        found = (ends[0] - ends[1]) / (2.0 * step)
-        size = max(abs(found), abs(claimed), own / 10)
+        difference = (ends[0] - ends[1]) / (2.0 * step)
+        size = max(abs(difference), abs(claimed), own / 10)
         noise = rounding / step / size if size else math.inf  # nothing changes, so there is nothing to compare
-        error = abs(found - claimed) / (size or 1.0)
-        tried.append(Slope(where, claimed, found, size, error, tolerance + noise, vague=not noise < _CLEAR))
+        error = abs(difference - claimed) / (size or 1.0)
+        tried.append(Slope(where, claimed, difference, size, error, tolerance + noise, vague=not noise < _CLEAR))
         if not size or (noise < _SHARP and not tried[-1].departs):
             return tried[-1]
     tried.sort(key=lambda slope: slope.limit)  # the longest step first
@@ -143,7 +143,7 @@ def _slope(
     return replace(nearest, vague=not certain)
 
 
-def worst(found: Sequence[Slope]) -> Slope | None:
+def worst(measured: Sequence[Slope]) -> Slope | None:
     """The slope that comes nearest to its limit or goes furthest beyond, among those that are not vague."""
-    clear = [slope for slope in found if not slope.vague]
+    clear = [slope for slope in measured if not slope.vague]
     return max(clear, key=lambda slope: slope.error / slope.limit, default=None)

@@ -84,8 +84,8 @@ class Double:
 
     def _keep(self, error: tf.errors.OpError) -> None:
         """Leaves an operation that lacks a float64 kernel in float32; raises the error if it has another reason."""
-        found = re.findall(r"support Op '(\w+)'|No registered '(\w+)'|Op type '?(\w+)'?", str(error))
-        operations = {name for names in found for name in names if name} - self.kept
+        named = re.findall(r"support Op '(\w+)'|No registered '(\w+)'|Op type '?(\w+)'?", str(error))
+        operations = {name for names in named for name in names if name} - self.kept
         if not operations and error.op is not None and error.op.type not in self.kept:
             operations = {error.op.type}
         if not operations:

@@ -46,9 +46,9 @@ def _outside_the_scope(case: Case) -> Finding | None:
 def _copies_apart(case: Case) -> Finding | None:
     for number, iteration in enumerate(case.other.iterations, start=1):
         groups = grouped({name: iteration.variables[name] for name in iteration.apart})
-        found = _which_copies(case, groups, iteration.applied_apart)
-        if found is not None:
-            cause, names, means = found
+        explanation = _which_copies(case, groups, iteration.applied_apart)
+        if explanation is not None:
+            cause, names, means = explanation
             size = iteration.apart.get(names[0], iteration.applied_apart.get(names[0], 0.0))
             seen = (
                 f"From iteration {number} on replicas hold different copies of {listed(names, 1)}, apart by {size:.1e} "

@@ -89,9 +89,9 @@ def _handed_over(case: Case, names: Sequence[str], a: Gradient, b: Gradient) -> 
         if not set(names) <= set(without):
             continue
         rest = [np.asarray(without[name][0], np.float64) for name in names]
-        share, found = [x - r for x, r in zip(a, rest, strict=True)], [y - r for y, r in zip(b, rest, strict=True)]
+        share, others = [x - r for x, r in zip(a, rest, strict=True)], [y - r for y, r in zip(b, rest, strict=True)]
         for ratio, times in ((count, f"{count} times"), (1 / count, f"{_part(count)} of")):
-            if _is(ratio, share, found):
+            if _is(ratio, share, others):
                 return (
                     f"{part} scaled by replicas",
                     f"The {part} alone counts {times} what it should, the rest is right: it is averaged over each "

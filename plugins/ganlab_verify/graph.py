@@ -92,14 +92,14 @@ def _in_python(train: Train) -> Train:
 
 
 def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
-    _, found = reference.against(train)
-    measures += [(how, measure) for measure in found]
-    first = first_departure(found)
+    _, compared = reference.against(train)
+    measures += [(how, measure) for measure in compared]
+    first = first_departure(compared)
     if first is None:
         return None
     cause, means = _MEANS[how]
     finding = Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
-    return failed(NAME, finding, found, how)
+    return failed(NAME, finding, compared, how)
 
 
 def _not_static(unknown: Sequence[str]) -> Row:
@@ -116,9 +116,9 @@ def _not_compiled(error: tf.errors.OpError) -> Row:
     text = str(error)
     operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
     created = text.partition("The op is created at:")[2]
-    found = re.findall(r'File "([^"]+)", line (\d+)', created)
-    folder = _common_folder([name for name, _ in found])
-    frames = [(str(folder / name), int(line)) for name, line in found]
+    places = re.findall(r'File "([^"]+)", line (\d+)', created)
+    folder = _common_folder([name for name, _ in places])
+    frames = [(str(folder / name), int(line)) for name, line in places]
     if operations:
         many = "s" if len(operations) > 1 else ""
         detail = (

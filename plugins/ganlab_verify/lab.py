@@ -196,10 +196,10 @@ def lasting_departure(one: Training, other: Training) -> str | None:
     Returns:
         A phrase for the first difference beyond rounding, if every start leads to one; None if not.
     """
-    found = next(departures(one, other), None)
+    first = next(departures(one, other), None)
     further = ([training.again(len(one.rows), moved=seed) for training in (one, other)] for seed in range(_STARTS))
-    lasts = found is not None and all(next(departures(*pair), None) for pair in further)
-    return found if lasts else None
+    lasts = first is not None and all(next(departures(*pair), None) for pair in further)
+    return first if lasts else None
 
 
 def departures(one: Training, other: Training) -> Iterator[str]:

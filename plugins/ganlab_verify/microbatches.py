@@ -40,12 +40,12 @@ def check(source: Source, *, iterations: int) -> Row:
     for parts in numbers:
         try:
             divided = Bench(recipe, 0, optimizers="sgd", rates=rates, microbatches=parts)
-            _, found = reference.against(reference.trained(divided))
+            _, compared = reference.against(reference.trained(divided))
         except IncompatibleError as error:
             return Row(NAME, "refused", None, None, str(error), {"cause": "needs the whole batch"})
         where = f"in {parts} microbatches"
-        measures += [(where, measure) for measure in found]
-        first = first_departure(found)
+        measures += [(where, measure) for measure in compared]
+        first = first_departure(compared)
         if first is not None:
             words = (
                 f"{departure(first)}. The parts of a batch do not add up to the whole: a loss, a penalty or a layer "
@@ -54,5 +54,5 @@ def check(source: Source, *, iterations: int) -> Row:
                 "which refuse microbatches."
             )
             finding = Finding("mixes examples", first.group, first.iteration, first.distance, words)
-            return failed(NAME, finding, found, where)
+            return failed(NAME, finding, compared, where)
     return passed(NAME, measures)

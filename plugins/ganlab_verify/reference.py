@@ -47,10 +47,10 @@ class Reference:
             The records of the other training, in the order of `traces`, and the comparison.
         """
         others = train(_FIRST)
-        found = compare(self.traces[: len(others)], others)
-        if may_be_rounding(found):
+        measures = compare(self.traces[: len(others)], others)
+        if may_be_rounding(measures):
             if len(self.traces) == len(_FIRST):
                 self.traces += self.trained(self._bench)(_MORE)
             others += train(_MORE)
-            found = compare(self.traces, others)
-        return others, found
+            measures = compare(self.traces, others)
+        return others, measures

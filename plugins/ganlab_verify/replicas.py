@@ -42,12 +42,12 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
     measures: list[tuple[str, Measure]] = []
     for count in replicas:
         bench = Bench(recipe, count, optimizers=optimizers, rates=rates)
-        others, found = reference.against(reference.trained(bench))
-        finding = _finding(recipe, bench, reference.traces, others, found)
+        others, compared = reference.against(reference.trained(bench))
+        finding = _finding(recipe, bench, reference.traces, others, compared)
         where = f"by {by} on {count} replica{'s' if count > 1 else ''}"
         if finding is not None:
-            return failed(NAME, finding, found, where, replicas=count)
-        measures += [(where, measure) for measure in found]
+            return failed(NAME, finding, compared, where, replicas=count)
+        measures += [(where, measure) for measure in compared]
     return passed(NAME, measures)
 
 

@@ -33,7 +33,7 @@ def look(experiment: Experiment, state: TrainingState) -> Step:
     traced = tf.function(lambda number, data: strategy.run(step.iteration, args=(number, data)), autograph=False)
     graph = traced.get_concrete_function(tf.TensorSpec([], tf.int64), specs_of(experiment)).graph
     graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
-    return Step(tuple(found for inner in graphs for found in _unknown(inner)), step.communicates)
+    return Step(tuple(tensor for inner in graphs for tensor in _unknown(inner)), step.communicates)
 
 
 def _unknown(graph: Any) -> Iterator[str]:

@@ -129,7 +129,7 @@ def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: Noi
         outputs = Double(computed, values)(values)["outputs"]
         values |= {f"output {i}": random.standard_normal(y.shape).astype(np.float32) for i, y in enumerate(outputs)}
         traced = Double(computed, values)
-        found = traced(values)
+        results = traced(values)
     except LookupError:
         return Wrong(layer, 2, Slope("", 0.0, 0.0, 1.0, 1.0, 0.0, vague=False), refused=True)
     precision = float(np.finfo(np.float32 if traced.kept else np.float64).eps)
@@ -139,8 +139,8 @@ def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: Noi
         def loss(moved: Values, what: str = what) -> float:
             return float(traced({**values, **moved}, fetches=traced.outputs[what]))
 
-        gradient = found[f"{what} by"]
-        held = slopes(loss, start, gradient, terms=float(found[f"{what} terms"]), precision=precision)
+        gradient = results[f"{what} by"]
+        held = slopes(loss, start, gradient, terms=float(results[f"{what} terms"]), precision=precision)
         departing = [slope for slope in held if slope.departs]
         if departing:
             return Wrong(layer, times, max(departing, key=lambda slope: slope.error))

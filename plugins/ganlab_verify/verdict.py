@@ -70,10 +70,10 @@ def _worst(measures: Measured) -> dict[str, dict[str, list[float]]]:
     for where, m in measures:
         if m.limit is None:
             continue
-        found = worst.setdefault(where, {})
+        by_kind = worst.setdefault(where, {})
         kind = "gradients applied" if m.kind == "applied" else f"{m.kind}s"
-        if kind not in found or m.distance / m.limit > found[kind][0] / found[kind][1]:
-            found[kind] = [m.distance, m.limit]
+        if kind not in by_kind or m.distance / m.limit > by_kind[kind][0] / by_kind[kind][1]:
+            by_kind[kind] = [m.distance, m.limit]
     return worst
 
 

@@ -118,14 +118,17 @@ class ArchitectureConformance(TrainedConformance):
         given = None if coupled is None else coupled(numbers, 0)
         if given is None:
             pytest.skip("It has no coupled samples.")
-        found = np.asarray(given)
-        if found.shape != (count, *self._shape) or found.dtype != np.float32:
-            fail(f"coupled returns {found.dtype} of shape {found.shape}; it must be float32, {(count, *self._shape)}.")
-        if not np.array_equal(np.asarray(self.make().coupled(numbers[7:9], 0)), found[7:9]):
+        latents = np.asarray(given)
+        if latents.shape != (count, *self._shape) or latents.dtype != np.float32:
+            fail(
+                f"coupled returns {latents.dtype} of shape {latents.shape}; it must be float32, "
+                f"{(count, *self._shape)}."
+            )
+        if not np.array_equal(np.asarray(self.make().coupled(numbers[7:9], 0)), latents[7:9]):
             fail("coupled gives other samples for the same numbers and seed; it must be a pure function of them.")
         drawn = self._output(self._networks["generator"], self._latent(count), training=False).numpy()
         for power in (1, 2):
-            one, other = (np.power(x.reshape(count, -1).astype(np.float64), power) for x in (found, drawn))
+            one, other = (np.power(x.reshape(count, -1).astype(np.float64), power) for x in (latents, drawn))
             error = np.sqrt((one.var(axis=0) + other.var(axis=0)) / count)
             apart = np.abs(one.mean(axis=0) - other.mean(axis=0))
             # Six standard errors: with thousands of values a chance deviation is still one in a hundred thousand.

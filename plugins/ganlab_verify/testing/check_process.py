@@ -113,10 +113,10 @@ def main(specification: dict[str, Any]) -> None:
     from ganlab_verify.testing.suites import base_of, obstacle, suite
 
     local = specification["plugin_file"]
-    found = plugins.use(plugins.discover(deny=specification["no_plugin"], local=Path(local) if local else None))
+    used = plugins.use(plugins.discover(deny=specification["no_plugin"], local=Path(local) if local else None))
     names: dict[str, str] = {}
     with os.fdopen(specification["report"], "w", encoding="utf-8") as report:
-        checked = [found.components[kind, name] for kind, name in specification["components"]]
+        checked = [used.components[kind, name] for kind, name in specification["components"]]
         given = settings(checked, specification.get("params", ()))
         for component in checked:
             kind, selector = component.kind, f"{component.kind}.{component.name}"

@@ -51,16 +51,16 @@ def round_trip(kind: str, make: Callable[[], Any]) -> Iterator[str]:
                 f"{error} Parameters must be {_LITERALS}, of the type that they are annotated with."
             )
             return
-        (found,) = [inner for inner in _inner(read) if (inner.kind, inner.name) == (kind, name)][:1]
+        (written,) = [inner for inner in _inner(read) if (inner.kind, inner.name) == (kind, name)][:1]
         for parameter, value in full.arguments.items():
-            back = found.arguments.get(parameter, "nothing")
+            back = written.arguments.get(parameter, "nothing")
             if not _is(back, value):
                 yield (
                     f"{kind}.{name}.{parameter} = {value!r} reads back from an experiment file as {back!r}. Parameters "
                     f"must be {_LITERALS}."
                 )
                 return
-        again, before = make_component(found), make()
+        again, before = make_component(written), make()
         if type(again) is not type(before):
             yield f"Made again from an experiment file it is {again!r}, but it was {before!r}."
 
@@ -166,11 +166,11 @@ def _offered(kind: str, name: str, factory: Callable[..., Any]) -> Iterator[str]
     offers.setdefault(kind, {})[name] = factory
     hooks = {f"ganlab_{k}": _hook(makes) for k, makes in offers.items()}
     before = plugins.current()
-    found = plugins.Plugins(components={k: v for k, v in before.components.items() if k != (kind, name)})
-    found.add(plugins.Plugin("conformance", "ganlab.testing", ""), lambda: types.SimpleNamespace(**hooks))
-    plugins.use(found)
+    offering = plugins.Plugins(components={k: v for k, v in before.components.items() if k != (kind, name)})
+    offering.add(plugins.Plugin("conformance", "ganlab.testing", ""), lambda: types.SimpleNamespace(**hooks))
+    plugins.use(offering)
     try:
-        yield found.rows[-1].reason.rstrip(".") if found.rows[-1].status != "loaded" else ""
+        yield offering.rows[-1].reason.rstrip(".") if offering.rows[-1].status != "loaded" else ""
     finally:
         plugins.use(before)
 

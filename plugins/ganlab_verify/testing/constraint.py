@@ -220,15 +220,15 @@ class ConstraintConformance(Conformance):
             )
         if with_it < free * (1 - _EFFECT):
             return
-        found = (
+        comparison = (
             f"After {LONG} iterations the critic's steepest slope is {with_it:.6g}, and {free:.6g} without the "
             "constraint: it does not lower slopes"
         )
         if self.lowers_slopes is None and with_it > free * (1 + _EFFECT):
-            pytest.skip(f"{found}, which is right if it has another purpose.")
+            pytest.skip(f"{comparison}, which is right if it has another purpose.")
         fail(
-            f"{found}. Is its weight too small, a gradient stopped, or its sign wrong? If its purpose is not to lower "
-            "slopes, set lowers_slopes = False."
+            f"{comparison}. Is its weight too small, a gradient stopped, or its sign wrong? If its purpose is not to "
+            "lower slopes, set lowers_slopes = False."
         )
 
     @check()

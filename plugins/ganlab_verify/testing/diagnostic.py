@@ -74,8 +74,8 @@ class DiagnosticConformance(Conformance):
     @check(first=True)
     def test_findings_have_names_and_are_finite(self) -> None:
         """`look` returns `ganlab.Findings`, whose figures are finite numbers under names."""
-        found = self._looks().check()
-        for record in found.records:
+        findings = self._looks().check()
+        for record in findings.records:
             if not np.isfinite(record.reduced):
                 fail(f"look returned {record.tag} = {record.reduced!r}; it must be a finite number.")
 

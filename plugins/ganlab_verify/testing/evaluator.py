@@ -38,8 +38,8 @@ class _Samples:
     def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
         """The number of an example of each class, or of any where the dataset's first have none of it."""
         count = min(_LABELLED, self._dataset.size or _LABELLED)
-        found = np.asarray(optional.call(self._dataset.labels, tf.range(count, dtype=tf.int64), seed=0))
-        having = {label: np.flatnonzero(found == label) for label in set(labels)}
+        labels_of_data = np.asarray(optional.call(self._dataset.labels, tf.range(count, dtype=tf.int64), seed=0))
+        having = {label: np.flatnonzero(labels_of_data == label) for label in set(labels)}
         rows = [having[label] for label in labels]
         return [int(own[i % len(own)]) if len(own) else 0 for i, own in enumerate(rows)]
 

@@ -27,19 +27,19 @@ def checks(calls: Calls) -> dict[str, Callable[[], str]]:
     Args:
         calls: By hook, a function that calls it with the hook's arguments.
     """
-    found: dict[str, Callable[[], str]] = {}
+    tests: dict[str, Callable[[], str]] = {}
     if any(hook in calls for hook in RUN_HOOKS):
-        found["test_a_run_is_followed_to_its_end"] = lambda: _followed(calls, ["completed"])
-        found["test_a_run_may_start_again"] = lambda: _followed(calls, ["interrupted", "completed"])
+        tests["test_a_run_is_followed_to_its_end"] = lambda: _followed(calls, ["completed"])
+        tests["test_a_run_may_start_again"] = lambda: _followed(calls, ["interrupted", "completed"])
     if COMMAND_HOOK in calls:
-        found["test_commands_have_names_of_their_own"] = lambda: _clashes(calls)
-        found["test_commands_have_help"] = lambda: _helpless(calls)
-    return found
+        tests["test_commands_have_names_of_their_own"] = lambda: _clashes(calls)
+        tests["test_commands_have_help"] = lambda: _helpless(calls)
+    return tests
 
 
-def calls_of(found: Plugins, name: str) -> Calls:
+def calls_of(plugins: Plugins, name: str) -> Calls:
     """The functions that one of the plugins implements for these hooks."""
-    return {hook: call for hook in (*RUN_HOOKS, COMMAND_HOOK) for plugin, call in found.calls(hook) if plugin == name}
+    return {hook: call for hook in (*RUN_HOOKS, COMMAND_HOOK) for plugin, call in plugins.calls(hook) if plugin == name}
 
 
 def _followed(calls: Calls, endings: list[str]) -> str:
@@ -112,12 +112,12 @@ class HookConformance:
             import pytest
         except ImportError:
             raise MissingDependencyError("ganlab.testing needs pytest. Install it: pip install pytest") from None
-        found = Plugins()
-        found.add(Plugin("conformance", "ganlab.testing", ""), self.make)
-        (row,) = found.rows
+        plugins = Plugins()
+        plugins.add(Plugin("conformance", "ganlab.testing", ""), self.make)
+        (row,) = plugins.rows
         if row.status != "loaded":
             pytest.fail(f"As a plugin it would be {row.status}: {row.reason}", pytrace=False)
-        made = checks(calls_of(found, "conformance"))
+        made = checks(calls_of(plugins, "conformance"))
         if test not in made:
             pytest.fail(f"The plugin has no hook for this: {inspect.getdoc(type(self))}", pytrace=False)
         if problem := made[test]():

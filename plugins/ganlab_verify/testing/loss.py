@@ -59,13 +59,13 @@ class LossConformance(TrainedConformance):
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
-        found = {}
+        losses = {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
             with plugin_code(name, method):
                 value = optional.call(getattr(loss, method), *given, batch=batch, replica=view, state=state)
-                found[method] = tf.convert_to_tensor(value)
-        return found
+                losses[method] = tf.convert_to_tensor(value)
+        return losses
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:

@@ -77,14 +77,14 @@ class _Rule:
 
     def _of_the_batch(self) -> Iterator[str]:
         half = np.arange(len(self._whole) // 2)
-        found = self._rows(self._again(half), _taken(self._bench.batch, half)).numpy()
-        if self._near(found, half):
+        values = self._rows(self._again(half), _taken(self._bench.batch, half)).numpy()
+        if self._near(values, half):
             return
         for factor, how in (
             (2.0, "divided by the number of examples, or multiplied by replica.count"),
             (0.5, "multiplied by the number of examples, or divided by replica.count"),
         ):
-            if self._near(found, half, factor):
+            if self._near(values, half, factor):
                 yield (
                     f"{self._method}: the {self._what} of an example is {factor:g} times as large on two replicas, "
                     f"where each has half as many examples: it is {how}. Return each example's own value, neither "
@@ -100,13 +100,13 @@ class _Rule:
         """The same random numbers for the same examples, in another order or for fewer of them."""
         return self._bench.draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in self._draws.taken])
 
-    def _near(self, found: np.ndarray, rows: np.ndarray, factor: float = 1.0) -> bool:
+    def _near(self, values: np.ndarray, rows: np.ndarray, factor: float = 1.0) -> bool:
         """Whether these are the values of these rows, times a factor, but for rounding."""
         expected = factor * self._whole[rows]
-        if found.shape != expected.shape:
+        if values.shape != expected.shape:
             return False
         allowed = max(_ROUNDING * float(np.abs(expected).max(initial=0.0)), FLOOR)
-        off = np.abs(found - expected)
+        off = np.abs(values - expected)
         # Rounding decides more where a row is near a jump or a threshold, such as a kink of a rectifier in its way.
         return bool(np.all(off <= allowed) or np.all(off <= allowed + 2.0 * factor * self._unsteadiness[rows]))
 

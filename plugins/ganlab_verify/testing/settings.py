@@ -44,16 +44,16 @@ def settings(components: Sequence[Component], params: Sequence[str]) -> dict[str
 
 def _owner(components: Sequence[Component], owner: str, option: str) -> str:
     names = [f"{component.kind}.{component.name}" for component in components]
-    found = [name for name in names if not owner or name == owner or name.partition(".")[2] == owner]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matching = [name for name in names if not owner or name == owner or name.partition(".")[2] == owner]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
         short = [name.partition(".")[2] for name in names]
         raise ConfigError(
             f"{option}: {owner!r} is not among the components to check.{nearest(owner, [*names, *short])} Checked: "
             f"{', '.join(names) or 'nothing'}."
         )
-    raise ConfigError(f"{option}: several components are checked. Name one, for example {found[0]}.NAME=VALUE.")
+    raise ConfigError(f"{option}: several components are checked. Name one, for example {matching[0]}.NAME=VALUE.")
 
 
 def maker(component: Component, given: Given) -> Callable[[], Any]:

@@ -62,8 +62,8 @@ class TrainedConformance(Conformance):
         two = Training(self._experiment(replicas=2, rates=self._rates)).train(_BEFORE + _AFTER)
         if self.apart is None:
             return lasting_departure(one, two)
-        found = distance(one, two)
-        return None if found <= self.apart else f"training ends {found:.2g} of its way from where one device ends"
+        apart = distance(one, two)
+        return None if apart <= self.apart else f"training ends {apart:.2g} of its way from where one device ends"
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:

@@ -135,13 +135,13 @@ def _size(kind: Any) -> int:
 
 def _all_reduces(text: str) -> dict[str, int]:
     """Counts the all-reduces of a compiled program, each of which may carry several tensors."""
-    found = [match["shapes"] for match in _ALL_REDUCE.finditer(text)]
+    reduced = [match["shapes"] for match in _ALL_REDUCE.finditer(text)]
     total = 0
-    for shapes in found:
+    for shapes in reduced:
         for kind, bits, dimensions in _SHAPE.findall(shapes):
             width = 1 if kind == "pred" else max(1, int(bits) // 8)
             total += width * math.prod(int(n) for n in dimensions.split(",") if n)
-    return {"count": len(found), "bytes": total}
+    return {"count": len(reduced), "bytes": total}
 
 
 def _memory(stats: Any) -> dict[str, int]:

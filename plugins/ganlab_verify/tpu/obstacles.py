@@ -44,14 +44,14 @@ def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
         At least one: every operation that XLA has no kernel for, at each line that makes one, or else the nodes that
         the error names.
     """
-    message, found = str(error), list(op_source.operations(graph))
+    message, operations = str(error), list(op_source.operations(graph))
     refused = set(_NO_KERNEL.findall(message))
     if refused:
-        refused |= {op.type for op in found if not has_kernel(op.type)}
-        chosen = [(op, "XLA has no kernel for it") for op in found if op.type in refused]
+        refused |= {op.type for op in operations if not has_kernel(op.type)}
+        chosen = [(op, "XLA has no kernel for it") for op in operations if op.type in refused]
     else:
         named = set(_NODE.findall(message))
-        chosen = [(op, reason(message)) for op in found if op.name in named]
+        chosen = [(op, reason(message)) for op in operations if op.name in named]
     distinct = {(op.type, line): Obstacle(op.type, op.name, why, line) for op, why, line in _placed(chosen)}
     # One without a line, for example a gradient's within a branch, belongs to another that has one.
     found_lines = [obstacle for obstacle in distinct.values() if obstacle.line is not None]
@@ -68,8 +68,8 @@ def of_tracing(graphs: Sequence[tf.Graph], error: BaseException) -> Obstacle:
     missing = op_source.NO_GRADIENT.search(str(error))
     if missing:
         kind = missing["tape"] or missing["graph"]
-        found = [op for graph in graphs for op in op_source.operations(graph) if op.type == kind]
-        for op, why, line in _placed([(op, "TensorFlow cannot differentiate it") for op in found]):
+        operations = [op for graph in graphs for op in op_source.operations(graph) if op.type == kind]
+        for op, why, line in _placed([(op, "TensorFlow cannot differentiate it") for op in operations]):
             return Obstacle(op.type, op.name, why, line)
         return Obstacle(kind, "", "TensorFlow cannot differentiate it", op_source.raised_at(error.__traceback__))
     return Obstacle("", "", f"{type(error).__name__}: {reason(str(error))}", op_source.raised_at(error.__traceback__))
