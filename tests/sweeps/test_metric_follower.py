@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 from ganlab_benchmark.statistics import mean_of
 
-from ganlab.interfaces.record import Record
 from ganlab.runs import create_run
 from ganlab.sweeps.metric_follower import MetricFollower, last_value
 from ganlab.sweeps.search_driver import means
@@ -27,16 +26,6 @@ def test_it_rereads_a_file_that_a_resumed_run_truncated(tmp_path):
         file.write(row(2, a=20.0))
     trail.follow()
     assert (trail.values, trail.step) == ({1: 1.0, 2: 20.0}, 2)
-
-
-def test_it_reads_the_rows_of_a_real_run(tmp_path):
-    writer = JsonLinesWriter(tmp_path / "metrics.jsonl")
-    for step, value in ((5, 1.5), (10, math.inf)):
-        writer.scalars([Record(step, "critic/loss", value, (value,)), Record(step, "evaluation/x/y", 2.0)])
-    writer.close()
-    trail = MetricFollower(tmp_path, "critic/loss")
-    trail.follow()
-    assert trail.values == {5: 1.5, 10: math.inf}
 
 
 @pytest.mark.parametrize(

@@ -101,16 +101,6 @@ def test_on_a_terminal_there_is_a_bar_and_messages_keep_their_brackets(monkeypat
     assert shown.endswith("after\n")
 
 
-def test_pictures_and_texts_are_not_for_the_screen():
-    out = io.StringIO()
-    console = Console(stream=out)
-    console.start(10)
-    console.image(1, "samples", b"")
-    console.text(1, "config", "text")
-    console.flush()
-    assert out.getvalue() == ""
-
-
 class Recorder:
     def __init__(self, fails=False):
         self.calls, self.fails = [], fails

@@ -1,24 +1,23 @@
-"""TensorBoard's own reader and server return what TensorBoardWriter has written."""
+"""TensorBoard's own readers return what TensorBoardWriter has written."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import socket
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing import data_provider, plugin_event_multiplexer
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.context import RequestContext
+from tensorboard.plugins import base_plugin
 from tensorboard.plugins.custom_scalar import layout_pb2
+from tensorboard.plugins.custom_scalar.custom_scalars_plugin import CustomScalarsPlugin
 from tensorboard.plugins.hparams import metadata as hparams_metadata
+from tensorboard.plugins.scalar.scalars_plugin import ScalarsPlugin
 
 from ganlab.telemetry import Record
 from ganlab.telemetry.layout import layout
@@ -167,60 +166,23 @@ def test_logging_every_step_of_two_replicas_is_cheap(tmp_path):
     assert best < 0.3e-3
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """The address of a real TensorBoard server on three runs of different replica counts and constraints."""
-    runs = tmp_path_factory.mktemp("runs")
-    for name, replicas, weight, tags in (
-        ("a", (0.25, 0.75), {"gp.weight": 10.0}, []),
-        ("b", (0.5,), {"clip.limit": 0.01}, ["critic/penalty", "constraints/r1/slope"]),
-        ("c", (0.5,), {"clip.limit": 0.02}, ["constraints/r1/target", "constraints/dragan/slope"]),
+def test_tensorboard_draws_the_replicas_of_all_runs_in_one_chart(tmp_path):
+    for name, replicas, tags in (
+        ("a", (0.25, 0.75), []),
+        ("b", (0.5,), ["critic/penalty", "constraints/r1/slope"]),
+        ("c", (0.5,), ["constraints/r1/target", "constraints/dragan/slope"]),
     ):
-        writer = TensorBoardWriter(runs / name)
+        writer = TensorBoardWriter(tmp_path / name)
         writer.layout([*TAGS, *tags])
-        writer.hparams({"batch_size": 64, **weight})
         for step in (1, 2):
             writer.scalars([Record(step, tag, 0.5, replicas) for tag in TAGS])
-        writer.session_end("completed")
         writer.close()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(runs), "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--host", "127.0.0.1", "--load_fast=false"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        address = f"http://127.0.0.1:{port}/data"
-        wait_for(lambda: set(get(f"{address}/plugin/scalars/tags")) == {"a", "b", "c"}, process)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=10)
-
-
-def get(url: str, post: dict | None = None):
-    data = None if post is None else json.dumps(post).encode()
-    request = urllib.request.Request(url, data=data, headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        return json.load(answer)
-
-
-def wait_for(ready, process, seconds=60) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        assert process.poll() is None, "the server ended"
-        try:
-            if ready():
-                return
-        except (urllib.error.URLError, ConnectionError):
-            pass
-        time.sleep(0.2)
-    raise AssertionError(f"the server did not answer within {seconds} s")
-
-
-def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
-    merged = get(f"{server}/plugin/custom_scalars/layout")
+    runs = plugin_event_multiplexer.EventMultiplexer().AddRunsFromDirectory(str(tmp_path)).Reload()
+    provider = data_provider.MultiplexerDataProvider(runs, str(tmp_path))
+    shown = base_plugin.TBContext(data_provider=provider, plugin_name_to_instance={})
+    shown.plugin_name_to_instance["scalars"] = ScalarsPlugin(shown)
+    plugin = CustomScalarsPlugin(shown)
+    merged = json.loads(plugin.layout_impl(RequestContext(), ""))
     charts = {part["title"]: [chart["title"] for chart in part.get("chart", [])] for part in merged["category"]}
     # Runs with different replica counts share one chart per metric, and metrics that only the third has are there too.
     assert charts == {
@@ -238,11 +200,11 @@ def test_the_server_draws_the_replicas_in_one_chart_for_all_runs(server):
     }
     lines = {}
     for pattern in merged["category"][-1]["chart"][0]["multiline"]["tag"]:
-        answer = get(f"{server}/plugin/custom_scalars/scalars?run=a&tag={urllib.parse.quote(pattern)}")
+        answer = plugin.scalars_impl(RequestContext(), "a", pattern, "")
         assert answer["regex_valid"]
-        lines.update({tag: [event[1:] for event in curve] for tag, curve in answer["tag_to_events"].items()})
+        lines |= {tag: [event[1:] for event in curve] for tag, curve in answer["tag_to_events"].items()}
     assert lines == {
-        "critic/loss": [[1, 0.5], [2, 0.5]],
-        "replica/0/critic/loss": [[1, 0.25], [2, 0.25]],
-        "replica/1/critic/loss": [[1, 0.75], [2, 0.75]],
+        "critic/loss": [(1, 0.5), (2, 0.5)],
+        "replica/0/critic/loss": [(1, 0.25), (2, 0.25)],
+        "replica/1/critic/loss": [(1, 0.75), (2, 0.75)],
     }
