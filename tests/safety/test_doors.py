@@ -50,7 +50,7 @@ ALLOWED = {
     "runs/plugin_file.py": {"read_text"},
     "runs/environment.py": {"open", "read_bytes", "rglob"},
     "runs/modules.py": {"read_bytes", "rglob"},
-    "cli/plugin_help.py": {"os.open", "read_text"},
+    "cli/command_sources.py": {"read_bytes"},
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/report.py": {"read_text"},
