@@ -43,6 +43,7 @@ READERS = {
     "ganlab/benchmarking/measuring.py": None,
     "ganlab/benchmarking/store.py": "benchmarks",
     "ganlab/cli/doctor.py": None,
+    "ganlab/cli/plugin_help.py": None,
     "ganlab/cli/plugins_check.py": None,
     "ganlab/runs/given.py": None,
     "ganlab/runs/info.py": "settings",
@@ -90,6 +91,10 @@ FOUND = {
     "a benchmark that chose a setting that is not there": ("benchmarks", lambda: _benchmark(chosen={"w1": 10**6})),
     "a benchmark with half a cost": ("benchmarks", lambda: _benchmark(cost={"ratio": 1.5})),
     "results whose steps are a number": ("references", lambda: _reference(steps=1)),
+    "a metric whose name is not in ASCII": (
+        "metrics",
+        lambda: b'{"step": 1, "metrics": {"\xc2\x80loss": {"reduced": 0.5, "replicas": [0.5]}}}\n',
+    ),
     "facts of many levels": ("facts", lambda: b'{"a":' * 1995),
     "facts with a number that no float holds": ("facts", lambda: b'{"pattern": [1' + b"0" * 400 + b', 1], "count": 3}'),
     "a worker whose type is a table": (
