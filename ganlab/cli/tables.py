@@ -38,7 +38,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> Non
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in columns:
-        table.add_column(title.removeprefix(">"), justify="right" if title.startswith(">") else "left")
+        table.add_column(cell(title.removeprefix(">")), justify="right" if title.startswith(">") else "left")
     for row in rows:
         table.add_row(*(cell(line(one)) for one in row))
     table_console().print(table)
