@@ -74,8 +74,9 @@ class TrainingState:
                 player.constrain()
             with plugin_code(selector_of(experiment.loss), "initial_state"):
                 loss = tensors("The loss", "initial_state", experiment.loss.initial_state())
+            # In the order of updates, by which the names of a graph's tensors are numbered.
             self.nest = Values(
-                {role: player.nest for role, player in self.players.items()},
+                {player.role.name: player.nest for player in self.in_turn},
                 *tf.nest.map_structure(untrained, (loss, self.augmentations.initialize())),
             )
             for player in self.in_turn:
