@@ -15,8 +15,7 @@ from ganlab.lipschitz import Rung, attacked_constant, ladder
 from ganlab.lipschitz.rungs import RUNGS
 from ganlab.runs import RunDirectory
 from ganlab.training.checkpoints import restore
-from ganlab.training.evaluation import sampler_of
-from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.sampling import Sampler, Scorer, label_frequencies, real_examples
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.loading import Step, find_checkpoint
 
@@ -57,9 +56,7 @@ def certify(
     experiment, state = restored(run, checkpoint)
     scorer = Scorer(state)
     effective = scorer.effective()
-    starts = np.concatenate(
-        [real_examples(experiment, _STARTS // 2), sampler_of(experiment, state)(_STARTS // 2, seed=0)]
-    )
+    starts = np.concatenate([real_examples(experiment, _STARTS // 2), sampler(experiment, state)(_STARTS // 2, seed=0)])
     began = time.monotonic()
     # Certificates hold for every label, and an attack under one of them is a bound from below.
     labels = tf.zeros([len(starts)], tf.int64) if state.critic.conditional else None
@@ -86,3 +83,10 @@ def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[Experiment, Tr
     restore(found, state.variables())
     state.step = found.step
     return experiment, state
+
+
+def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
+    """Draws from the generator with the weights that samples are drawn with."""
+    frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
+    latent_dim = int(experiment.architecture.latent_dim)
+    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)

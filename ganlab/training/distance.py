@@ -15,8 +15,7 @@ from ganlab.lipschitz import ladder
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs import RunDirectory
-from ganlab.training.certifying import restored
-from ganlab.training.evaluation import sampler_of
+from ganlab.training.certifying import restored, sampler
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.sampling import Sampler, Scorer
 from ganlab.training.graph.state import TrainingState
@@ -69,7 +68,7 @@ def certify_distance(
     if box is not None and not (math.isfinite(box[0]) and math.isfinite(box[1]) and box[0] < box[1]):
         raise ConfigError(f"box = {box!r} must be two finite numbers, the lower one first.")
     experiment, state = restored(run, checkpoint)
-    draw = sampler_of(experiment, state)
+    draw = sampler(experiment, state)
     choosing = _drawn(experiment, draw, samples, _CHOOSING, _CHOOSING_SEED)
     held_out = _drawn(experiment, draw, samples, _HELD_OUT, _HELD_OUT_SEED)
     shape = tuple(experiment.dataset.sample_shape)

@@ -49,7 +49,14 @@ class Evaluation(Reports):
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         super().__init__(experiment.component_names("evaluators"))
         self._experiment = experiment
-        self._sample = sampler_of(experiment, state)
+        conditional = state.generator.conditional
+        self._sample = Sampler(
+            state.generator,
+            state.sampling_weights,
+            int(experiment.architecture.latent_dim),
+            label_frequencies(experiment.dataset, experiment.seed) if conditional else None,
+            buffers=state.sampling_buffers,
+        )
         self._score = Scorer(state, experiment.dataset.classes)
         self._points = len(experiment.dataset.sample_shape) == 1
         self._real: np.ndarray | None = None
@@ -89,13 +96,6 @@ class Evaluation(Reports):
             self._score(np.resize(self._real, (self._score.rows, 2)))
             return None
         return picture(samples, self._real, self._score)
-
-
-def sampler_of(experiment: Experiment, state: TrainingState) -> Sampler:
-    """Draws from the generator with the weights that samples are drawn with."""
-    frequencies = label_frequencies(experiment.dataset, experiment.seed) if state.generator.conditional else None
-    latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(state.generator, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:

@@ -21,7 +21,7 @@ def start_from(
     warn: Callable[[str], None],
     before: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
-    """Gives both networks the weights of another run that they have by name and shape.
+    """Gives both networks the weights of `experiment.start_from` that they have by name and shape.
 
     Args:
         source: The other run, `experiment.start_from`; empty for new weights.
