@@ -71,7 +71,8 @@ class RunLog:
         Raises:
             OSError: A file cannot be read or written.
         """
-        info, keep = run.info, None if past is None else past.keep
+        info = run.info
+        keep, rows = (None, None) if past is None else (past.keep, past.rows)
         self._run, self._screen = run, screen
         self._chief = bool(info.get("chief", True))
         self._trackers = Trackers(plugins.current(), self.say, stopping) if self._chief else None
@@ -96,9 +97,7 @@ class RunLog:
                 left = event_cutting.cut(run.path, after=keep, without=() if changed_at is None else OF_THE_RUN)
             # The files are cut, but a TensorBoard that is open has already read them, and must forget those steps too.
             self._tensorboard = TensorBoardWriter(run.path, purge_step=0 if keep is None else keep + 1)
-            self._lines = JsonLinesWriter(
-                run.path / "metrics.jsonl", truncate_after=keep, expected=past.rows if past else None
-            )
+            self._lines = JsonLinesWriter(run.path / "metrics.jsonl", truncate_after=keep, expected=rows)
             writers = [self._tensorboard, self._lines]
             left.complaints += filter(None, [self._lines.complaint])
         self._writers = MultiWriter([*writers, screen])

@@ -13,15 +13,11 @@ from ganlab.training.run_log import RunLog
 
 
 class Guard(Action):
-    """Looks at every chunk.
-
-    Attributes:
-        warnings: What constraints and losses report, and how long each has complained.
-    """
+    """Looks at every chunk."""
 
     def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
         self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
-        self.warnings = Warnings(trainer.state.critic.stack, trainer.metrics)
+        self._warnings = Warnings(trainer.state.critic.stack, trainer.metrics)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
         """Searches a chunk for metrics and variables that are not finite.
@@ -45,7 +41,7 @@ class Guard(Action):
 
     def row(self, row: list[Record]) -> None:
         """Warns of what a row shows for the first time."""
-        for warning in self.warnings.row(row):
+        for warning in self._warnings.row(row):
             self._run_log.warn(row[0].step, warning)
 
     def __call__(self, now: Moment) -> None:
@@ -57,3 +53,8 @@ class Guard(Action):
         warning = check_replicas(list(self._trainer.state.variables()), self._trainer.sums, now.step)
         if warning:
             self._run_log.warn(now.step, warning)
+
+    @property
+    def warnings(self) -> Warnings:
+        """The reports of constraints and losses on the last row, and how long each has complained."""
+        return self._warnings
