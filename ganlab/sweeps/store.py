@@ -29,7 +29,14 @@ _SETTINGS = table(TEXT)
 _NOTED = ("pruned", "failed", "timed out", "diverged", "interrupted")
 _SCHEMA = fields(
     {
-        "asked": fields({}, {name: each.kind.schema for name, each in Request.settings().items() if each.is_stored}),
+        "asked": fields(
+            {},
+            {
+                **{name: each.kind.schema for name, each in Request.settings().items() if each.is_stored},
+                "range": items(TEXT),
+                "direction": word("minimize", "maximize"),
+            },
+        ),
         "configurations": table(fields({"settings": _SETTINGS}), names=is_name),
         "proposals": items(
             fields(

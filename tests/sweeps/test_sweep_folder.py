@@ -4,6 +4,7 @@ import pytest
 
 from ganlab import RunError
 from ganlab.sweeps import Configuration, Sweep
+from ganlab.sweeps.request import Request
 
 INFO = {"asked": {"seeds": [0]}, "proposals": [], "trials": {}}
 TWO = [Configuration("a=1", {"x.a": "1"}, "# one\n"), Configuration("a=2", {"x.a": "2"}, "# two\n")]
@@ -58,3 +59,9 @@ def test_invalid_sweeps_are_refused(tmp_path, text, message):
         (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(RunError, match=message):
         Sweep(tmp_path)
+
+
+def test_a_sweep_of_the_first_names_goes_on_maximizing_in_its_ranges():
+    request = Request.read({"gin": ["a.gin"], "range": ["x=0..1"], "direction": "maximize"})
+    assert (request.direction, request.ranges) == ("maximize", ("x=0..1",))
+    assert Request.read(request.as_json()) == request
