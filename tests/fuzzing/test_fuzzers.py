@@ -43,7 +43,6 @@ READERS = {
     "ganlab/benchmarking/measuring.py": None,
     "ganlab/benchmarking/store.py": "benchmarks",
     "ganlab/cli/doctor.py": None,
-    "ganlab/cli/plugin_help.py": None,
     "plugins/ganlab_verify/check_command.py": None,
     "ganlab/runs/given.py": None,
     "ganlab/runs/info.py": "settings",
