@@ -8,6 +8,7 @@ from ganlab.config import load, render
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.blame import plugin_code, sentence
 from ganlab.plugins.recipes import Recipe, described, recipe_of
+from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
@@ -53,6 +54,8 @@ __all__ = [
     "batch_of",
     "build_networks",
     "compose",
+    "data_changes",
+    "data_of",
     "described",
     "has_kernel",
     "load",

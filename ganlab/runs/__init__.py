@@ -5,7 +5,6 @@ from ganlab.runs.fields import check_place, new_path
 from ganlab.runs.info import INFO, limits_of, why_unreadable
 from ganlab.runs.listing import status_of
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
-from ganlab.runs.origins import data_changes, data_of
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
 
@@ -19,8 +18,6 @@ __all__ = [
     "check_place",
     "confirmed",
     "create_run",
-    "data_changes",
-    "data_of",
     "differing",
     "find_runs",
     "limits_of",

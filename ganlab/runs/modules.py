@@ -94,9 +94,9 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
         key = f"{part.__module__}.{part.__qualname__}"
         if key in found:
             continue
-        trees, text = _source(part)
+        mentioned, text = _source(part)
         constants = []
-        for name in sorted({node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}):
+        for name in sorted(mentioned):
             value = names.get(name)
             if isinstance(value, (type, types.FunctionType)) and value.__module__ == part.__module__:
                 waiting.append(value)
@@ -218,18 +218,38 @@ def _tree_of(part: Any) -> ast.AST | None:
         return None
 
 
-def _source(part: Any) -> tuple[list[ast.AST], str]:
-    """The parsed source of a class or function, and a text of it.
+def _source(part: Any) -> tuple[set[str], str]:
+    """The names that a class or function mentions, and a text of it.
 
-    Python does not find the source of a class in a notebook: its methods, values and bases stand for it.
+    Python does not find the source of a class in a notebook: its methods, values and bases stand for it, and where not
+    even their source is found, as of what was typed at a prompt, their compiled code.
     """
     if (whole := _tree_of(part)) is not None:
-        return [whole], _canonical(whole)
-    values = vars(part) if isinstance(part, type) else {}
+        return _names(whole), _canonical(whole)
+    values = vars(part) if isinstance(part, type) else {part.__name__: part}
     functions = [getattr(item, "__func__", getattr(item, "fget", item)) for item in values.values()]
-    trees = {item.__name__: _tree_of(item) for item in functions if isinstance(item, types.FunctionType)}
-    found = {name: tree for name, tree in trees.items() if tree is not None}
-    texts = sorted(f"{name}:{_canonical(tree)}" for name, tree in found.items())
+    names, texts = set[str](), []
+    for function in (item for item in functions if isinstance(item, types.FunctionType)):
+        tree = _tree_of(function)
+        names |= _names(tree) if tree else {name for code in _codes(function.__code__) for name in code.co_names}
+        texts.append(f"{function.__name__}:{_canonical(tree) if tree else _compiled(function.__code__)}")
     plain = [item for item in values.items() if isinstance(item[1], (str, int, float, tuple)) and item[0][:2] != "__"]
     bases = [base.__qualname__ for base in part.__bases__] if isinstance(part, type) else []
-    return list(found.values()), f"{texts}{sorted(map(repr, plain))}{bases}"
+    return names, f"{sorted(texts)}{sorted(map(repr, plain))}{bases}"
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _compiled(code: types.CodeType) -> str:
+    constants = [item for item in code.co_consts if not isinstance(item, types.CodeType)]
+    inner = "".join(map(_compiled, (item for item in code.co_consts if isinstance(item, types.CodeType))))
+    return f"{code.co_name}:{code.co_code.hex()}{constants}{code.co_names}{inner}"

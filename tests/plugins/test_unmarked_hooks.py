@@ -1,5 +1,6 @@
 """Functions meant as hooks that lack `@ganlab.hookimpl` are reported by name."""
 
+import importlib.metadata
 import json
 import types
 import warnings
@@ -18,10 +19,16 @@ HEAD = "import ganlab\n\n\n"
 GOOD = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {}\n\n\n"
 
 
+def no_plugins_installed(monkeypatch):
+    """Leaves the commands, which are entry points of another group."""
+    real = importlib.metadata.entry_points
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [] if group == "ganlab" else real(group=group))
+
+
 @pytest.fixture
 def loaded(tmp_path, monkeypatch):
     """Loads a single-file plugin; returns its row and the warnings."""
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    no_plugins_installed(monkeypatch)
     path = tmp_path / "ganlab_plugins.py"
 
     def loaded(source):
@@ -104,7 +111,7 @@ def test_unmarked_methods_of_objects_are_reported():
 
 
 def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    no_plugins_installed(monkeypatch)
     path = tmp_path / "ganlab_plugins.py"
     path.write_text(HEAD + "def ganlab_losses():\n    return {}\n")
     with pytest.warns(UserWarning, match="without @ganlab"):
@@ -115,7 +122,7 @@ def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
 
 
 def test_commands_report_unmarked_hooks(tmp_path, monkeypatch, fresh_plugins):
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    no_plugins_installed(monkeypatch)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ganlab_plugins.py").write_text(HEAD + "def ganlab_losses():\n    return {}\n")
     with pytest.warns(UserWarning, match="without @ganlab"):
