@@ -129,24 +129,6 @@ def test_run_in_training_can_be_measured_but_not_saved_to(ganlab, copy):
         os.close(held)
 
 
-def test_evaluate_executes_no_file_of_the_run(ganlab, copy, monkeypatch):
-    marker = copy.parent / "executed"
-    (copy / "ganlab_plugins.py").write_text(f"open({str(marker)!r}, 'w')\n")
-    monkeypatch.chdir(copy)
-    assert ganlab("evaluate", copy, "--evaluator", "mode_coverage", "--json")
-    config = copy / "config.gin"
-    config.write_text(config.read_text().replace("datasets.gaussian_ring", "datasets.mine"))
-    info = json.loads((copy / "run.json").read_text())
-    info["provenance"]["plugins"]["ganlab_plugins"] = {"distribution": str(copy / "ganlab_plugins.py")}
-    (copy / "run.json").write_text(json.dumps(info))
-    message = ganlab("evaluate", copy, code=2)
-    assert "Unknown component datasets.mine" in message
-    assert f"ganlab evaluate {copy} --plugin-file {copy / 'ganlab_plugins.py'}" in message
-    assert not marker.exists()
-    ganlab("evaluate", copy, "--plugin-file", copy / "ganlab_plugins.py", code=2)
-    assert marker.exists()  # as asked
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

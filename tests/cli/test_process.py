@@ -114,14 +114,6 @@ def test_root_cause_of_a_failed_import_is_found():
     assert refused(wrapped).startswith("There is not enough memory (liby.so: failed to map segment")
 
 
-def test_memory_exhausted_in_tensorflow_is_a_sentence():
-    class ResourceExhaustedError(Exception):
-        pass
-
-    message = refused(ResourceExhaustedError("OOM when allocating tensor with shape[7,7]"))
-    assert message.startswith("There is not enough memory (OOM when allocating tensor with shape[7,7]). ")
-
-
 def test_internal_error_is_not_reworded():
     assert refused(RuntimeError("a bug")) is None
 

@@ -1,8 +1,5 @@
 import json
-import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -329,19 +326,3 @@ def test_signals_stop_a_sweep_after_its_trials_are_saved(sweep, tmp_path, number
     assert result.exit_code == exit_status, result.output
     assert "1 queued, 1 interrupted of 2 trials" in result.stdout
     assert result.stderr.splitlines()[-1] == "Resume it: ganlab sweep --resume runs/s"
-
-
-def test_help_and_planning_start_no_tensorflow(tmp_path):
-    code = (
-        "import sys; from ganlab.cli import cli\n"
-        "cli(sys.argv[1:], standalone_mode=False)\n"
-        "heavy = {'tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)\n"
-        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
-    )
-    grid = ["--grid", f"{WEIGHT}=[1, 10]"]
-    for arguments in (["sweep", "--help"], ["sweep", "--gin", "quickstart", *grid, "--dry-run"]):
-        environment = {**os.environ, "PYTHONPATH": ""}
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, cwd=tmp_path
-        )
-        assert done.returncode == 0, done.stderr

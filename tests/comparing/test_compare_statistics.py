@@ -7,7 +7,6 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from ganlab.comparing import statistics
 from ganlab.comparing.statistics import (
     bootstrap_intervals,
     estimate,
@@ -154,12 +153,6 @@ def test_intervals_cover_as_documented():
     assert student == pytest.approx(0.95, abs=0.02)
     few = np.mean([low <= 0 <= high for low, high in (bootstrap_intervals(row)[0] for row in samples[:400])])
     assert few < 0.9
-
-
-def test_resamples_are_of_every_value_alike():
-    numbers = statistics._resamples(7)
-    assert numbers.shape == (10_000, 7)
-    np.testing.assert_allclose(np.bincount(numbers.ravel()) / numbers.size, 1 / 7, rtol=0.03)
 
 
 @pytest.mark.parametrize("values", [[8.0, 8.0], [4.0, 8.0], [8.0, 8.0, 8.0], [0.5] * 25])

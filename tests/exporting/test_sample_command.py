@@ -3,8 +3,6 @@
 import errno
 import os
 import shutil
-import subprocess
-import sys
 import zlib
 
 import numpy as np
@@ -138,17 +136,3 @@ def test_full_disk_keeps_the_existing_file(ganlab, points, tmp_path, monkeypatch
     assert f"{target} cannot be written: No space left on device" in message
     assert target.read_text() == "older"
     assert list(tmp_path.iterdir()) == [target]
-
-
-@pytest.mark.parametrize("command", ["sample", "export"])
-def test_help_and_first_mistakes_need_no_tensorflow(command, tmp_path):
-    code = f"""
-import sys
-from click.testing import CliRunner
-from ganlab.cli import cli
-for arguments, code in ((["--help"], 0), (["nowhere", "-o", "x.png"], 2)):
-    assert CliRunner().invoke(cli, [{command!r}, *arguments]).exit_code == code
-print({{"tensorflow", "keras", "matplotlib", "scipy", "sklearn"}} & set(sys.modules))
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("set()\n", "")
