@@ -13,7 +13,7 @@ import ganlab
 from ganlab import config
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
-from ganlab.scaffold import TEMPLATES, packages
+from ganlab.scaffold import OTHERS, TEMPLATES, packages
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def refused(new, tmp_path):
 @pytest.fixture
 def every_kind(new, tmp_path):
     """Folders with a generated package of each kind."""
-    folders = [tmp_path / kind for kind in TEMPLATES]
+    folders = [tmp_path / kind for kind in (*TEMPLATES, *OTHERS)]
     for folder in folders:
         folder.mkdir()
         assert new("soft-slope", "--kind", folder.name, "--directory", folder).exit_code == 0

@@ -3,9 +3,6 @@
 import ast
 import importlib.util
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +12,6 @@ from ganlab import config
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
-
-LATER = ["diagnostic", "features", *OTHERS]
 
 
 @pytest.fixture
@@ -41,36 +36,6 @@ def test_generated_files_are_well_formed(made, kind):
         config.load([package.experiment])
     for path in package.folder.rglob("*.*"):
         assert "$" not in path.read_text() if path.is_file() else True
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-def test_generated_files_pass_the_linter(made, kind):
-    folder = made(kind).folder
-    ruff = [sys.executable, "-m", "ruff"]
-    rules = ["--isolated", "--no-cache", "--line-length", "120"]
-    google = ["--select", "D", "--config", 'lint.pydocstyle.convention = "google"', "src"]
-    for command in (
-        ["check", *rules, "--select", "E,F,W,I,B,UP,N,PT,RUF,SIM,C4", "."],
-        ["check", *rules, *google],
-        ["format", "--check", *rules, "."],
-    ):
-        done = subprocess.run([*ruff, *command], cwd=folder, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_tests_of_the_generated_packages_pass(made, tmp_path):
-    # In one process, which has to import TensorFlow only once.
-    packages = {kind: new_plugin(f"my-{kind}", kind, tmp_path) for kind in LATER}
-    folders = [package.folder for package in packages.values()]
-    path = os.pathsep.join(str(package.module.parents[1]) for package in packages.values())
-    command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--import-mode=importlib", *folders]
-    done = subprocess.run(
-        [*command, "--rootdir", tmp_path], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout
-    for package in packages.values():
-        assert f"PASSED {package.folder.name}/" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["tracker", "command"])

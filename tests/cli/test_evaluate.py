@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from resting_runs import contents
 
 import ganlab as lab
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 EXPERIMENT = """
 include 'base/toy.gin'
@@ -43,25 +43,15 @@ def ganlab(monkeypatch, fresh_plugins):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, cpus):
+def trained(trained):
     """A run with checkpoints at steps 2 and 4, which tests must not change."""
-    folder = tmp_path_factory.mktemp("evaluate")
-    (folder / "toy.gin").write_text(EXPERIMENT)
-    with plugins.using():
-        arguments = ["run", "--gin", folder / "toy.gin", "--runs", folder / "runs", "--name", "one"]
-        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return folder / "runs" / "toy" / "one"
+    return trained(EXPERIMENT)
 
 
 @pytest.fixture
 def copy(trained, tmp_path):
     """A copy of that run, which tests may change."""
     return shutil.copytree(trained, tmp_path / "one")
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def figures(text):

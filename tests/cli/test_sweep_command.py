@@ -152,24 +152,8 @@ def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
     assert result.exit_code == 1
     data = json.loads(result.stdout)
     assert data["sweep"] == str(tmp_path / "runs" / "s")
-    good, bad = data["trials"]
-    assert good == {
-        "configuration": "gradient_penalty.weight=0.1",
-        "seed": 0,
-        "status": "completed",
-        "step": 10,
-        "steps": 10,
-        "metric": "critic/loss",
-        "value": 2.0,
-        "seconds": 2.0,
-        "run": str(tmp_path / "runs" / "s" / "gradient_penalty.weight=0.1" / "s0"),
-        "log": str(tmp_path / "runs" / "s" / "trials" / "gradient_penalty.weight=0.1-s0.log"),
-        "error": "",
-        "health": None,
-        "warnings": [],
-        "changes": [],
-    }
-    assert bad["status"] == "failed"
+    assert [(trial["status"], trial["value"]) for trial in data["trials"]] == [("completed", 2.0), ("failed", 2.0)]
+    assert data["trials"][0]["log"] == str(tmp_path / "runs" / "s" / "trials" / "gradient_penalty.weight=0.1-s0.log")
 
 
 def test_failed_trials_are_listed_with_their_log_and_the_next_command(sweep, ganlab):
@@ -253,14 +237,6 @@ def test_seed_defaults_to_the_experiments_own(sweep):
     [
         ((), "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP."),
         (
-            ("--gin", "b.gin", "--grid", f"{WEIGHT}=1"),
-            f"--grid '{WEIGHT}=1': must be a list of values, for example [0.1, 1, 10].",
-        ),
-        (
-            ("--gin", "b.gin", "--grid", f"{WEIGHT}=[1, x]"),
-            f"setting '{WEIGHT}=x': {WEIGHT} = x must be float, not str.",
-        ),
-        (
             ("--gin", "b.gin", "--grid", "constraints.gradient_penalty.wait=[1]"),
             "setting 'constraints.gradient_penalty.wait=1': constraints.gradient_penalty has no parameter 'wait'. Did "
             "you mean 'weight'?",
@@ -270,14 +246,9 @@ def test_seed_defaults_to_the_experiments_own(sweep):
             "Unknown component launchers.pretent. Did you mean 'launchers.pretend'?",
         ),
         (
-            ("--gin", "b.gin", "--launcher", "pretend", "--launcher-option", "value=x"),
-            "--launcher-option 'value=x': launchers.pretend.value = x must be float, not str.",
-        ),
-        (
             ("--gin", "b.gin", "--launcher", "pretend", "--launcher-option", "values=1"),
             "--launcher-option 'values=1': launchers.pretend has no parameter 'values'. Did you mean 'value'?",
         ),
-        (("--gin", "b.gin", "--launcher-option", "value"), "--launcher-option 'value': must have the form NAME=VALUE."),
         (
             ("--gin", "b.gin", "--search", "learner"),
             "searches.learner needs an objective: name a metric, for example ",
@@ -287,7 +258,6 @@ def test_seed_defaults_to_the_experiments_own(sweep):
             "The experiment logs no metric 'critic/wassersteinn'. Did you mean 'critic/wasserstein'?",
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
-        (("--gin", "b.gin", "--search", "random"), "searches.random draws without end: limit the number of "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
         (
             ("--gin", "b.gin", "--retry-failed"),

@@ -5,10 +5,7 @@ import runpy
 
 import numpy as np
 import pytest
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from resting_runs import contents
 
 
 @pytest.mark.slow
