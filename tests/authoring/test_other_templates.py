@@ -1,4 +1,4 @@
-"""Packages without a component for experiments, and the newer kinds: well formed, and tested against the contract."""
+"""Generated packages are well formed, and those without a component for experiments are tested against the contract."""
 
 import ast
 import importlib.util
@@ -23,17 +23,19 @@ def made(tmp_path, monkeypatch):
     return lambda kind: new_plugin("soft-slope", kind, tmp_path)
 
 
-@pytest.mark.parametrize("kind", OTHERS)
+@pytest.mark.parametrize("kind", [*TEMPLATES, *OTHERS])
 def test_generated_files_are_well_formed(made, kind):
     package = made(kind)
     found = plugins.use(plugins.discover(local=package.module))
     assert (found.rows[-1].status, found.rows[-1].warnings) == ("loaded", ())
-    if kind in ("launcher", "search"):
-        assert found.component(OTHERS[kind], "soft_slope").summary.endswith(".")
+    components = {**TEMPLATES, **OTHERS}[kind]
+    if kind not in ("tracker", "command"):
+        assert found.component(components, "soft_slope").summary.endswith(".")
     declared = [n for n in ast.parse(package.module.read_text()).body if isinstance(n, ast.Assign)]
     assert ast.unparse(declared[0]) == f"GANLAB_CONTRACT = {ganlab.CONTRACT}"
     if package.experiment is not None:
-        config.load([package.experiment])
+        recipe = config.load([package.experiment])
+        assert kind in OTHERS or f"{components}.soft_slope" in str(config.render(recipe))
     for path in package.folder.rglob("*.*"):
         assert "$" not in path.read_text() if path.is_file() else True
 

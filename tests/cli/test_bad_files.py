@@ -23,7 +23,6 @@ DEEP = "exp.gin:1: brackets in more than 32 brackets. Write a flatter value."
 BYTES = {
     "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NOT_TEXT}"),
     "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is not UTF-8. Save the file as UTF-8."),
-    "UTF-16": ("a = 1\n".encode("utf-16"), "exp.gin:1: the file is UTF-16. Save it as UTF-8."),
     "a zero byte": (
         b"a = 1\nb\0 = 2\n",
         "exp.gin:2: a zero byte is not text: is this an experiment file? Remove it, or choose another file.",

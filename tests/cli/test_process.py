@@ -17,9 +17,6 @@ COMMANDS = [
     "runs list",
     "--version",
     "--help",
-    "run --help",
-    "plugins",
-    "config show --gin quickstart",
     "completion bash",
 ]
 

@@ -145,13 +145,10 @@ def test_names_that_are_not_text_round_trip(here, minimal):
 
 def test_comparing_a_strangers_runs_executes_nothing(ganlab, here, stranger):
     run = stranger("include '/etc/passwd'")
-    info = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({name: value for name, value in info.items() if name != "settings"}))
     (run / "ganlab_plugins.py").write_text("raise SystemExit('executed')\n")
     (run / "sitecustomize.py").write_text("raise SystemExit('executed')\n")
     result = ganlab("compare", "run")
-    assert result.exit_code == 2
-    assert "include '/etc/passwd' leads out of the run's folder" in result.stderr
+    assert result.exit_code == 0, result.output
     assert "executed" not in result.output
     assert "root:" not in result.output
 

@@ -38,6 +38,7 @@ ALLOWED = {
     "support/locking.py": {"os.open"},
     "support/durable.py": {"os.open"},
     "lazy.py": {"os.open"},
+    "training/beside.py": {"os.open"},  # /dev/null
     # A folder made by ganlab, with links under safe names.
     "ganlab_tensorboard/logfolder.py": {"symlink_to"},
     # Archives, which are unpacked into a hidden folder and checked there.
