@@ -161,24 +161,6 @@ def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, argu
     assert actual.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
 
 
-def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
-    class Full:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            pass
-
-        def write(self, data):
-            raise OSError(28, "No space left on device")
-
-    (here / "exp.gin").write_text(minimal)
-    monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
-    message = mistake("run", "--gin", "exp.gin")
-    assert message.endswith(" cannot be created: No space left on device. Choose another --runs.")
-
-
 def test_component_warning_is_printed_as_a_sentence():
     code = (
         "import warnings\nfrom ganlab.cli.messages import warn_plainly\nwarn_plainly()\n"

@@ -5,13 +5,10 @@ import socket
 import subprocess
 import sys
 
-import pytest
 from resting_runs import contents, make
 
-from ganlab.errors import RunError
-from ganlab.run import Run
 from ganlab.runs.listing import look_at
-from ganlab.runs.lock import at_rest, holder, locked
+from ganlab.runs.lock import holder, locked
 
 
 def test_size_counts_links_not_their_targets(tmp_path):
@@ -54,16 +51,3 @@ with locked(Run(sys.argv[1])):
     assert (run.path / "lock.json").exists()
     assert holder(run.path) is None
     assert look_at(run.path).status == "killed"
-
-
-def test_readers_share_a_run_and_exclude_writers(tmp_path):
-    run = make(tmp_path / "one")
-    before = contents(run.path)
-    with at_rest(run, shared=True), at_rest(Run(run.path), shared=True):
-        with pytest.raises(RunError, match="is in use by another process"), at_rest(run, shared=False):
-            pass
-        with pytest.raises(RunError, match="is in use by another process"), locked(run):
-            pass
-    assert contents(run.path) == before
-    with at_rest(run, shared=False):
-        pass
