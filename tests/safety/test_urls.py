@@ -107,7 +107,7 @@ def test_commands_refuse_urls_and_create_nothing(here, line):
         lambda url: ganlab.sweep("toy.gin", runs=url),
         lambda url: ganlab.sweep(url),
         lambda url: ganlab.sweep("toy.gin", plugin_file=url),
-        lambda url: ganlab.benchmark("quick", runs=url),
+        lambda url: ganlab.benchmark("quick", constraints="r1", runs=url),
         lambda url: ganlab.benchmark(url),
         lambda url: ganlab.verify(url),
         lambda url: ganlab.component("datasets", "arrays")(path=url),
