@@ -40,6 +40,26 @@ def fresh_plugins():
         yield
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, cpus):
+    """Trains a run: `trained(text, *arguments)` returns its folder, which must not be changed."""
+
+    def trained(text, *arguments):
+        from click.testing import CliRunner
+
+        from ganlab.cli import cli
+
+        folder = tmp_path_factory.mktemp("trained")
+        (folder / "exp.gin").write_text(text)
+        with plugins.using():
+            command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one", *arguments]
+            result = CliRunner().invoke(cli, [str(word) for word in command])
+        assert result.exit_code == 0, result.output
+        return folder / "runs" / "exp" / "one"
+
+    return trained
+
+
 @pytest.fixture
 def precision():
     """Sets the dtype policy of layers for one test: `precision("mixed_bfloat16")`."""

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ganlab.errors import ContractError
-from ganlab.fingerprints import digest
 from ganlab.interfaces import Dataset
 from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs.modules import hash_of
 from ganlab.runs.sources import MADE_BY
+from ganlab.support.hashing import digest
 
 DATA, CODE, ENVIRONMENT = "data", "code", "environment"
 

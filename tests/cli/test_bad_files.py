@@ -23,7 +23,6 @@ DEEP = "exp.gin:1: brackets in more than 32 brackets. Write a flatter value."
 BYTES = {
     "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NOT_TEXT}"),
     "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is not UTF-8. Save the file as UTF-8."),
-    "UTF-16": ("a = 1\n".encode("utf-16"), "exp.gin:1: the file is UTF-16. Save it as UTF-8."),
     "a zero byte": (
         b"a = 1\nb\0 = 2\n",
         "exp.gin:2: a zero byte is not text: is this an experiment file? Remove it, or choose another file.",
@@ -160,24 +159,6 @@ def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, argu
     actual = mistake("run", "--gin", "exp.gin", *arguments)
     path = next((word for word in actual.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
     assert actual.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
-
-
-def test_full_disk_is_reported_before_tensorflow_starts(mistake, here, minimal, monkeypatch):
-    class Full:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
-            pass
-
-        def write(self, data):
-            raise OSError(28, "No space left on device")
-
-    (here / "exp.gin").write_text(minimal)
-    monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
-    monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
-    message = mistake("run", "--gin", "exp.gin")
-    assert message.endswith(" cannot be created: No space left on device. Choose another --runs.")
 
 
 def test_component_warning_is_printed_as_a_sentence():

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 import ganlab
 from ganlab.cli import cli
 from ganlab.lipschitz.rungs import RUNGS
-from ganlab.plugins import manager as plugins
 
 EXPERIMENT = """
 include 'base/toy.gin'
@@ -22,18 +21,9 @@ architectures.mlp.depth = 2
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, cpus):
+def run(trained):
     """A run of two steps."""
-    return trained(tmp_path_factory.mktemp("certify"), EXPERIMENT)
-
-
-def trained(folder, text):
-    with plugins.using(), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        (folder / "e.gin").write_text(text)
-        result = CliRunner().invoke(cli, ["run", "--gin", "e.gin", "--name", "a"])
-    assert result.exit_code == 0, result.output
-    return folder / "runs" / "e" / "a"
+    return trained(EXPERIMENT)
 
 
 def certified(run, *options):
@@ -65,8 +55,8 @@ def test_from_python(run):
 
 
 @pytest.mark.slow
-def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(tmp_path, cpus):
-    run = trained(tmp_path, EXPERIMENT + "experiment.constraints = [@constraints.gradient_normalization()]\n")
+def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(trained):
+    run = trained(EXPERIMENT + "experiment.constraints = [@constraints.gradient_normalization()]\n")
     found = json.loads(certified(run, "--json"))
     assert found["upper"] is None
     assert found["lower"] > 0
@@ -74,8 +64,8 @@ def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(tmp_path
 
 
 @pytest.mark.slow
-def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(tmp_path, cpus):
-    run = trained(tmp_path, EXPERIMENT + "experiment.precision = 'mixed_bfloat16'\n")
+def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(trained):
+    run = trained(EXPERIMENT + "experiment.precision = 'mixed_bfloat16'\n")
     found = json.loads(certified(run, "--json"))
     assert 0.9 * found["upper"] <= found["lower"] <= found["upper"] * 1.0001
 
@@ -93,8 +83,8 @@ def test_options_of_the_distance_are_refused_without_it(run, options, message):
     assert message in " ".join(result.stderr.split())
 
 
-def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(tmp_path, cpus):
-    wide = trained(tmp_path, EXPERIMENT.replace("width = 6", "width = 65"))
+def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(trained):
+    wide = trained(EXPERIMENT.replace("width = 6", "width = 65"))
     options = ["certify", str(wide), "--seconds", "1", "--json"]
     result = CliRunner().invoke(cli, [*options, "--rung", "exact"])
     assert result.exit_code == 1, result.output

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 import ganlab
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 PAIR = """
 include 'paper/min_funnels.gin'
@@ -31,18 +30,9 @@ experiment.batch_size = 16
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory, cpus):
+def pair(trained):
     """A critic after three updates, between two distributions whose distance is known."""
-    return trained(tmp_path_factory.mktemp("pair"), PAIR)
-
-
-def trained(folder, text):
-    with plugins.using(), pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        (folder / "e.gin").write_text(text)
-        result = CliRunner().invoke(cli, ["run", "--gin", "e.gin", "--name", "a"])
-    assert result.exit_code == 0, result.output
-    return folder / "runs" / "e" / "a"
+    return trained(PAIR)
 
 
 def certified(run, *options):
@@ -77,8 +67,8 @@ def test_more_confidence_is_wider(pair):
 
 
 @pytest.mark.slow
-def test_a_finite_dataset_is_the_distribution_itself(tmp_path, cpus):
-    run = trained(tmp_path, DIGITS)
+def test_a_finite_dataset_is_the_distribution_itself(trained):
+    run = trained(DIGITS)
     found = json.loads(certified(run, "--json", "--samples", "512"))
     assert found["upper_by"] == "matching"
     assert any("the dataset's 1,797 examples, each as likely" in sentence for sentence in found["assumptions"])
@@ -110,8 +100,8 @@ def test_mistakes(pair):
         ganlab.Run(pair).certify_distance(samples=3)
 
 
-def test_a_critic_without_a_certificate_does_not_matter(tmp_path, cpus):
+def test_a_critic_without_a_certificate_does_not_matter(trained):
     text = PAIR.replace("polar_projection", "gradient_normalization")
-    found = json.loads(certified(trained(tmp_path, text), "--json"))
+    found = json.loads(certified(trained(text), "--json"))
     assert found["critic_constant"] is None
     assert "cones" in found["lower_by"]

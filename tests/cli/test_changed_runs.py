@@ -4,17 +4,14 @@ import csv
 import io
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from synthetic import SETTINGS, write_run
 
 from ganlab.cli import cli
 from ganlab.runs.changes import changes_of, in_brief, in_words, to_write
 from ganlab.runs.info import read_info
-
-sys.path.append(str(Path(__file__).parents[1] / "comparing"))
-from synthetic import SETTINGS, write_run
 
 WEIGHT, SEED = "constraints.gradient_penalty.weight", "experiment.seed"
 LINE = f"{WEIGHT}: 0.1, and now 10.0"

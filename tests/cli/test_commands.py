@@ -162,14 +162,6 @@ def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal
     )
 
 
-def test_run_folder_is_named_by_file_and_seed(ganlab, here, minimal, training):
-    (here / "exp.gin").write_text(minimal + "experiment.seed = 4\n")
-    ganlab("run", "--gin", "exp.gin")
-    path = training.calls[0][1]
-    assert path.parent == Path("runs/exp")
-    assert "-s4-" in path.name
-
-
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here, minimal, training, signal, code):
     (here / "exp.gin").write_text(minimal)

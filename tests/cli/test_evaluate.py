@@ -7,10 +7,10 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from resting_runs import contents
 
 import ganlab as lab
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 EXPERIMENT = """
 include 'base/toy.gin'
@@ -43,25 +43,15 @@ def ganlab(monkeypatch, fresh_plugins):
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory, cpus):
+def trained(trained):
     """A run with checkpoints at steps 2 and 4, which tests must not change."""
-    folder = tmp_path_factory.mktemp("evaluate")
-    (folder / "toy.gin").write_text(EXPERIMENT)
-    with plugins.using():
-        arguments = ["run", "--gin", folder / "toy.gin", "--runs", folder / "runs", "--name", "one"]
-        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-    assert result.exit_code == 0, result.output
-    return folder / "runs" / "toy" / "one"
+    return trained(EXPERIMENT)
 
 
 @pytest.fixture
 def copy(trained, tmp_path):
     """A copy of that run, which tests may change."""
     return shutil.copytree(trained, tmp_path / "one")
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def figures(text):
@@ -127,24 +117,6 @@ def test_run_in_training_can_be_measured_but_not_saved_to(ganlab, copy):
         assert "is in use by another process" in ganlab("evaluate", copy, "--save", code=2)
     finally:
         os.close(held)
-
-
-def test_evaluate_executes_no_file_of_the_run(ganlab, copy, monkeypatch):
-    marker = copy.parent / "executed"
-    (copy / "ganlab_plugins.py").write_text(f"open({str(marker)!r}, 'w')\n")
-    monkeypatch.chdir(copy)
-    assert ganlab("evaluate", copy, "--evaluator", "mode_coverage", "--json")
-    config = copy / "config.gin"
-    config.write_text(config.read_text().replace("datasets.gaussian_ring", "datasets.mine"))
-    info = json.loads((copy / "run.json").read_text())
-    info["provenance"]["plugins"]["ganlab_plugins"] = {"distribution": str(copy / "ganlab_plugins.py")}
-    (copy / "run.json").write_text(json.dumps(info))
-    message = ganlab("evaluate", copy, code=2)
-    assert "Unknown component datasets.mine" in message
-    assert f"ganlab evaluate {copy} --plugin-file {copy / 'ganlab_plugins.py'}" in message
-    assert not marker.exists()
-    ganlab("evaluate", copy, "--plugin-file", copy / "ganlab_plugins.py", code=2)
-    assert marker.exists()  # as asked
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def ganlab(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", FOLDERS, ids=lambda command: command[0])
-@pytest.mark.parametrize("name", ["../x", "a/b", "..", ".x", "a\nb", "", "x" * 61, "taken"], ids=ascii)
+@pytest.mark.parametrize("name", ["../x", "a\nb", "", "taken"], ids=ascii)
 def test_dry_run_refuses_the_same_names_as_the_command(ganlab, tmp_path, command, name):
     (tmp_path / FOLDERS[command] / "taken").mkdir(parents=True)
     planned = ganlab("exp.gin", *command, "--name", name, "--dry-run")
@@ -31,10 +31,3 @@ def test_dry_run_refuses_the_same_names_as_the_command(ganlab, tmp_path, command
     assert planned.stdout == done.stdout == ""
     assert "Invalid " in done.stderr or "already" in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exp.gin", "runs"]
-
-
-@pytest.mark.parametrize("command", FOLDERS, ids=lambda command: command[0])
-@pytest.mark.parametrize("file", ["...gin", "..gin", "a\nb.gin"], ids=ascii)
-def test_dry_run_accepts_any_experiment_file_name(ganlab, command, file):
-    result = ganlab(file, *command, "--dry-run")
-    assert result.exit_code == 0, result.output

@@ -5,7 +5,6 @@ import math
 import shutil
 import statistics
 
-import numpy as np
 import pytest
 from synthetic import SETTINGS, write_run
 
@@ -271,7 +270,7 @@ def test_last_values_of_a_killed_run_come_from_the_file(tmp_path):
     found = compare([tmp_path])
     assert found.estimates["all runs", "critic/wasserstein"].mean == 2.0
     assert found.configurations[0].runs[0].step == 30
-    assert "running at step 30 of 100" in found.problems[0]
+    assert "a killed while running at step 30 of 100" in found.problems[0]
 
 
 def test_figures_of_ganlab_evaluate_are_compared(tmp_path):
@@ -345,17 +344,6 @@ def replace(run, **fields):
     (run / "run.json").write_text(json.dumps({name: value for name, value in info.items() if value is not None}))
 
 
-@pytest.mark.parametrize("field", ["seed", "step", "steps", "wall_seconds", "metrics", "evaluation", "provenance"])
-@pytest.mark.parametrize("value", [None, "x", [1], {"a": "b"}, {"a": 10**400}, True])
-def test_invalid_fields_of_a_run_are_ignored(tmp_path, field, value):
-    write_run(tmp_path / "a", evaluation={"exact_w1/distance": (1.0,)})
-    replace(tmp_path / "a", **{field: value})
-    (run,) = compare([tmp_path], metrics=["critic/wasserstein"]).configurations[0].runs
-    assert run.last["critic/wasserstein"] == 1.0
-    assert isinstance(run.step, int)
-    assert run.wall_seconds is None or run.wall_seconds == 4.0
-
-
 def test_nothing_to_compare(tmp_path):
     with pytest.raises(RunError, match=r"No run to compare in .*\. Give runs, or folders"):
         compare([tmp_path])
@@ -383,16 +371,3 @@ def test_labels_are_unique_even_if_they_are_cut(tmp_path):
     found = labels(compare([tmp_path]))
     assert len(set(found)) == 3
     assert all(len(label) <= 90 and label.endswith("…") for label in found)
-
-
-def test_means_of_random_runs_are_numpys(tmp_path):
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(4, 5))
-    for number, row in enumerate(values):
-        for seed, value in enumerate(row):
-            path = tmp_path / f"{number}-{seed}"
-            changed = settings(**{WEIGHT: float(number)})
-            write_run(path, seed=seed, settings=changed, metrics={"critic/wasserstein": (0.0, value)})
-    found = compare([tmp_path])
-    means = [found.estimates[label, "critic/wasserstein"].mean for label in labels(found)]
-    np.testing.assert_allclose(means, values.mean(axis=1), rtol=1e-12)

@@ -171,14 +171,6 @@ def test_single_runs_are_reported_as_single(tmp_path):
     assert "One run each: how much of a difference is chance is unknown." in ganlab(tmp_path)
 
 
-def test_text_from_a_run_cannot_control_the_terminal(tmp_path):
-    for number, name in enumerate(("\x1b[2Jred[bold]", "plain")):
-        write_run(tmp_path / str(number), settings={**SETTINGS, "dataset": name}, metrics={"a/\x1b[31mb": (1.0,)})
-    text = ganlab(tmp_path)
-    assert "\x1b" not in text
-    assert "red[bold]" in text
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -188,6 +180,7 @@ def test_text_from_a_run_cannot_control_the_terminal(tmp_path):
         (["{runs}", "--metric", "mode"], "The runs have no metric 'mode'. Did you mean 'modes'?"),
         (["{runs}", "--against", "weight=7"], "No configuration matches 'weight=7'."),
         (["{runs}", "--csv", "/nowhere/a.csv"], "/nowhere/a.csv cannot be written: No such file or directory."),
+        (["{runs}", "--html", "/nowhere/a.html"], "/nowhere/a.html cannot be written: No such file or directory."),
     ],
 )
 def test_mistakes_are_one_message(runs, arguments, message):

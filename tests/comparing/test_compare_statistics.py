@@ -7,7 +7,6 @@ import pytest
 import scipy.optimize
 import scipy.stats
 
-from ganlab.comparing import statistics
 from ganlab.comparing.statistics import (
     bootstrap_intervals,
     estimate,
@@ -105,12 +104,6 @@ def test_the_probability_is_mann_whitneys(sizes, seed):
     assert improvement(list(mine), list(theirs), "min", "x").probability == pytest.approx(1 - expected)
 
 
-def test_a_probability_by_hand():
-    # Of six pairs (3 and 5 over 1, 3, 4): 3 > 1, 3 = 3, 5 > all three: 4.5 of 6.
-    found = improvement([3.0, 5.0], [1.0, 3.0, 4.0], "max", "baseline")
-    assert (found.probability, found.against) == (0.75, "baseline")
-
-
 def test_a_run_that_is_not_finite_is_worse_than_any_that_is():
     # Of four pairs of (1, NaN) over (0, inf), larger being better: 1 > 0, 1 > inf's, NaN = inf's, NaN < 0.
     assert improvement([1.0, math.nan], [0.0, math.inf], "max", "x").probability == 2.5 / 4
@@ -154,12 +147,6 @@ def test_intervals_cover_as_documented():
     assert student == pytest.approx(0.95, abs=0.02)
     few = np.mean([low <= 0 <= high for low, high in (bootstrap_intervals(row)[0] for row in samples[:400])])
     assert few < 0.9
-
-
-def test_resamples_are_of_every_value_alike():
-    numbers = statistics._resamples(7)
-    assert numbers.shape == (10_000, 7)
-    np.testing.assert_allclose(np.bincount(numbers.ravel()) / numbers.size, 1 / 7, rtol=0.03)
 
 
 @pytest.mark.parametrize("values", [[8.0, 8.0], [4.0, 8.0], [8.0, 8.0, 8.0], [0.5] * 25])

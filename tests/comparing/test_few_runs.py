@@ -11,8 +11,6 @@ from synthetic import SETTINGS, write_run
 
 import ganlab
 from ganlab.cli import cli
-from ganlab.comparing.loaded_runs import read_run
-from ganlab.runs.lock import locked
 
 MODES, SHARE = "evaluation/mode_coverage/modes", "evaluation/mode_coverage/high_quality"
 LIMITS = {MODES: [0.0, 8.0], SHARE: [0.0, 1.0], "evaluation/exact_w1/distance": [0.0, None]}
@@ -85,14 +83,6 @@ def test_pairs_that_say_nothing_of_chance_have_a_range(tmp_path, other, method):
     assert (", range [" in said) == (method == "range")
     assert ("so chance is unknown" in said) == (method == "range")
     assert "beyond chance)" not in said or method == "student"
-
-
-def test_a_run_that_nobody_trains_was_killed(tmp_path):
-    run = write_run(tmp_path / "a", status="running", steps=100)
-    assert read_run(run.path).status == "killed"
-    assert "a killed while running at step 40 of 100" in ganlab.compare(tmp_path).problems[0]
-    with locked(run):
-        assert read_run(run.path).status == "running"
 
 
 def test_mode_coverage_knows_the_modes_of_its_dataset():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from synthetic import write_run
 
 import ganlab
 from ganlab.cli import cli
@@ -14,15 +15,9 @@ from ganlab.comparing.pairing import paired
 
 def make_run(folder, name, seed, value, weight, **info):
     """A run with one figure."""
-    path = folder / name
-    path.mkdir(parents=True)
-    settings = {"experiment.seed": seed, "constraints.gradient_penalty.weight": weight}
-    whole = {"status": "completed", "step": 10, "steps": 10, "seed": seed, "settings": settings, **info}
-    (path / "run.json").write_text(json.dumps(whole))
-    row = {"step": 10, "metrics": {"evaluation/kid/mmd": {"reduced": value, "replicas": []}}}
-    (path / "metrics.jsonl").write_text(json.dumps(row) + "\n")
-    (path / "config.gin").write_text("")
-    return path
+    settings = {"constraints.gradient_penalty.weight": weight}
+    figures = {"metrics": {}, "evaluation": {"kid/mmd": (value,)}}
+    return write_run(folder / name, seed=seed, settings=settings, **figures, **info).path
 
 
 @pytest.fixture

@@ -3,9 +3,6 @@
 import json
 import math
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,25 +113,6 @@ def assert_printed(text, value):
     assert abs(float(text) - value) <= 0.5000001 * 10.0 ** (exponent - digits), (text, value)
     if "." in text and "e" not in text and abs(value) >= 1:
         assert digits >= 1
-
-
-def test_figures_of_known_runs(tmp_path):
-    # Wasserstein 1, 2 and 6: mean 3, s = sqrt(7), t(2) = 4.302653, half the interval 4.302653 sqrt(7 / 3) = 6.572420.
-    for seed, last in enumerate((1.0, 2.0, 6.0)):
-        write_run(tmp_path / f"s{seed}", seed=seed, metrics={"critic/wasserstein": (9.0, last)}, wall_seconds=10.0)
-
-    page = read(to_html(compare([tmp_path], metrics=["critic/wasserstein:min"])))
-
-    values = {
-        element.attributes["data-figure"]: float(element.attributes["data-value"])
-        for element in page.all()
-        if "data-figure" in element.attributes
-    }
-    assert values["last.mean"] == values["best.mean"] == 3.0
-    assert values["last.low"] == pytest.approx(3 - 6.572420, abs=1e-5)
-    assert values["last.high"] == pytest.approx(3 + 6.572420, abs=1e-5)
-    assert values["steps_per_second"] == 2.0
-    assert "3[-3.572, 9.572] best 3 " in " ".join(section(page, "results").one("tbody").text.split())
 
 
 def test_a_figure_that_some_runs_lack_has_its_number_of_runs(tmp_path):
@@ -281,14 +259,6 @@ def test_texts_from_a_run_are_never_markup(tmp_path):
     assert hostile not in page.one("style").text
 
 
-def test_characters_that_utf8_cannot_hold_do_not_stop_a_report(tmp_path):
-    run = write_run(tmp_path / "a")
-    odd = {**run.info, "strategy": "s\ud800\x00", "settings": {**SETTINGS, "dataset": "d\ud800\x00"}}
-    (run.path / "run.json").write_text(json.dumps(odd), encoding="ascii")
-
-    assert "s\ufffd\ufffd" in to_html(compare([tmp_path])).encode().decode()
-
-
 def test_provenance_is_listed_once_for_runs_that_share_it(tmp_path):
     origin = {"git": {"commit": "abc123", "dirty": True}, "packages": {"ganlab": "0.1.0", "keras": "3.15.1"}}
     for seed in range(3):
@@ -334,25 +304,3 @@ def test_runs_without_a_finite_value_still_make_a_report(tmp_path):
 
 def test_the_report_is_the_same_each_time(runs):
     assert to_html(compare([runs])) == to_html(compare([runs]))
-
-
-def test_a_report_that_cannot_be_written_is_one_message(runs, tmp_path):
-    (tmp_path / "file").touch()
-
-    result = CliRunner().invoke(cli, ["compare", str(runs), "--html", str(tmp_path / "file" / "report.html")])
-
-    assert result.exit_code == 2
-    assert "cannot be written" in result.output
-    assert "Traceback" not in result.output
-    assert [path.name for path in Path(tmp_path).iterdir()] == ["file"]
-
-
-def test_a_report_imports_neither_tensorflow_nor_drawing_packages(runs):
-    code = (
-        "import sys; from ganlab.comparing import compare, to_html\n"
-        f"to_html(compare([{str(runs)!r}]))\n"
-        "print(sorted({'tensorflow', 'keras', 'scipy.stats', 'sklearn', 'matplotlib', 'PIL'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout == "[]\n"

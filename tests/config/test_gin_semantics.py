@@ -82,21 +82,3 @@ def test_random_files_resolve_as_in_gin(by_gin, by_ganlab):
         assert by_ganlab(text) == expected, text
         seen.add(repr(expected))
     assert len(seen) > 100  # the texts do give different results
-
-
-def test_scopes_resolve_as_worked_out_by_hand(by_ganlab):
-    text = """
-f.alpha = @s/losses.g()
-g.alpha = 1
-s/g.beta = @losses.h()
-h.alpha = 2
-s/h.alpha = 3
-t/h.alpha = 4
-f.beta = @t/losses.h()
-"""
-    inner = Recipe("losses", "h", {"alpha": 3})  # referred to by g in scope s, which it inherits
-    expected = {
-        "alpha": Recipe("losses", "g", {"alpha": 1, "beta": inner}),
-        "beta": Recipe("losses", "h", {"alpha": 4}),
-    }
-    assert by_ganlab(text).arguments == expected

@@ -17,18 +17,6 @@ def test_a_file_becomes_a_recipe_of_values_and_recipes(write, minimal, parts):
     )
 
 
-def test_scopes_distinguish_two_uses_of_a_component(write, minimal):
-    write(
-        exp=minimal.replace("critic_optimizer = @adam()", "critic_optimizer = @fast/adam()")
-        + "experiment.constraints = [@soft/penalty(), @penalty()]\n"
-        + "fast/adam.learning_rate = 0.01\nadam.beta = 0.5\nsoft/constraints.penalty.weight = 1.0\n"
-    )
-    recipe = config.load(["exp.gin"])
-    assert recipe.arguments["critic_optimizer"].arguments == {"learning_rate": 0.01, "beta": 0.5}
-    assert recipe.arguments["generator_optimizer"].arguments == {"beta": 0.5}
-    assert [r.arguments for r in recipe.arguments["constraints"]] == [{"weight": 1.0}, {}]
-
-
 def test_macros_blocks_and_nested_references(write, minimal):
     write(
         exp=minimal

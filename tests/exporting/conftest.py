@@ -21,23 +21,6 @@ sys.meta_path.insert(0, Blocked())
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory, cpus):
-    """Trains a run: `trained(text, *arguments)` returns its folder, which must not be changed."""
-
-    def trained(text, *arguments):
-        folder = tmp_path_factory.mktemp("trained")
-        (folder / "exp.gin").write_text(text)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(plugins, "_current", None)
-            command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one", *arguments]
-            result = CliRunner().invoke(cli, [str(word) for word in command])
-        assert result.exit_code == 0, result.output
-        return folder / "runs" / "exp" / "one"
-
-    return trained
-
-
-@pytest.fixture(scope="session")
 def points(trained):
     """A run of an MLP on points in the plane, with checkpoints of steps 2 and 4."""
     return trained(POINTS)

@@ -5,12 +5,7 @@ import runpy
 
 import numpy as np
 import pytest
-
-import ganlab as lab
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+from resting_runs import contents
 
 
 @pytest.mark.slow
@@ -47,21 +42,3 @@ def test_mistakes_are_one_message_and_leave_nothing(ganlab, points, tmp_path, ar
     assert message in output
     assert output.splitlines()[-1].startswith("Error: ")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_no_plugin_file_of_the_run_is_executed(ganlab, points, tmp_path, monkeypatch):
-    marker = tmp_path / "executed"
-    (points / "ganlab_plugins.py").write_text(f"open({str(marker)!r}, 'w')\n")
-    monkeypatch.chdir(points)
-    ganlab("export", points, "-o", tmp_path / "out")
-    ganlab("sample", points, "-o", tmp_path / "out.npz")
-    assert not marker.exists()
-    (points / "ganlab_plugins.py").unlink()
-
-
-def test_api_writes_the_same_export_as_the_command(ganlab, points, tmp_path):
-    from ganlab.exporting import export
-
-    ganlab("export", points, "-o", "by_command", "--format", "keras")
-    result = export(lab.Run(points), tmp_path / "by_api", format="keras")
-    assert json.loads((tmp_path / "by_command" / "export.json").read_text()) == json.loads(json.dumps(result))

@@ -49,7 +49,3 @@ def test_calls_of_a_conditional_generator_are_those_of_the_page_in_its_export():
     call = "generator.sample(n, seed, label)"
     assert call in page
     assert call in (ROOT / "docs" / "exporting.md").read_text(encoding="utf-8")
-
-
-def test_the_readme_links_the_page():
-    assert "](docs/exporting.md)" in (ROOT / "README.md").read_text(encoding="utf-8")

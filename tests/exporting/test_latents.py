@@ -20,12 +20,6 @@ def test_entries_beyond_the_limit_are_drawn_again_until_they_are_within():
     assert asked == [1, 2]
 
 
-def test_entries_within_the_limit_are_kept():
-    latents = np.array([[0.5, -1.0]], np.float32)
-    kept = truncated(latents, lambda number: pytest.fail("drawn again"), 1.0)
-    np.testing.assert_array_equal(kept, latents)
-
-
 @pytest.mark.parametrize("limit", [0.1, 0.7, 2.0])
 def test_the_distribution_is_a_normal_one_cut_off(limit):
     numbers = np.random.default_rng(0)
@@ -33,11 +27,6 @@ def test_the_distribution_is_a_normal_one_cut_off(limit):
     expected = stats.truncnorm(-limit, limit)
     assert stats.kstest(drawn.ravel(), expected.cdf).pvalue > 0.01
     assert np.abs(drawn).max() <= limit
-
-
-def test_a_quarter_turn_by_hand():
-    way = spherical(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]]), 3)
-    np.testing.assert_allclose(way, [[[1, 0], [np.sqrt(0.5), np.sqrt(0.5)], [0, 1]]], atol=1e-7)
 
 
 def test_vectors_of_other_lengths_by_hand():

@@ -26,10 +26,5 @@ def test_every_command_has_a_section_with_every_option_of_its_help():
         assert [option for option in options[:-1] if f"`{option}" not in section] == [], title
 
 
-def test_examples_are_code():
-    assert "```sh\nganlab run --gin quickstart\n" in PAGE
-    assert "\b" not in PAGE
-
-
 def test_commands_of_the_plugins_that_come_with_ganlab_have_sections():
     assert "\n## ganlab dataset make\n\n```\nganlab dataset make SOURCE FOLDER [OPTIONS]\n```\n" in PAGE

@@ -5,9 +5,7 @@ import itertools
 import re
 import shlex
 import subprocess
-from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 from pages import ROOT, blocks
@@ -159,28 +157,6 @@ def test_every_template_kind_is_mentioned():
     assert [kind for kind in others if f"`{kind}`" not in PAGE] == []
 
 
-def commands(group, name="ganlab"):
-    """The names of all commands of ganlab itself, including `ganlab plugins new`."""
-    context = click.Context(group)
-    for item in group.list_commands(context):
-        command = group.get_command(context, item)
-        yield f"{name} {item}"
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{name} {item}")
-
-
-def test_every_command_is_documented():
-    papers = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
-    known = list(commands(cli))
-    assert {"ganlab run", "ganlab plugins new", "ganlab config explain"} <= set(known)
-    assert [command for command in known if not re.search(rf"\b{command}\b", papers)] == []
-
-
 def test_every_status_of_a_plugin_is_explained():
     for status in (*plugins.UNUSABLE, "clash"):
         assert f"`{status}`" in PAGE
-
-
-def test_readme_links_to_the_plugins_page():
-    assert "](docs/plugins.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert Path(ROOT / "docs" / "plugins.md").is_file()

@@ -35,34 +35,10 @@ SMALL = {
     "strategies.mirrored.virtual_replicas": 2,
 }
 
-# Raises in every hook.
-BROKEN = """
-import ganlab
-
-@ganlab.hookimpl
-def ganlab_run_start(run):
-    raise ConnectionError("no tracker at the start")
-
-@ganlab.hookimpl
-def ganlab_metrics(run, records):
-    raise ConnectionError("no tracker for a row")
-
-@ganlab.hookimpl
-def ganlab_run_end(run, status):
-    raise ConnectionError("no tracker at the end")
-"""
-
 
 def arguments(tracker, name, settings=SMALL):
     params = [word for key, value in settings.items() for word in ("--param", f"{key}={value}")]
     return ["run", "--gin", "quickstart", "--name", name, "--plugin-file", tracker, *params]
-
-
-def trained(tracker, name):
-    """Trains with a tracker in this process; returns the run and the messages on the screen."""
-    result = CliRunner().invoke(cli, arguments(tracker, name))
-    assert result.exit_code == 0, result.output
-    return ganlab.Run(Path("runs/quickstart") / name), result.stderr
 
 
 def table(run):
@@ -82,19 +58,13 @@ def read(run):
 
 
 @pytest.mark.slow
-def test_csv_file_has_every_row_and_a_broken_tracker_has_no_effect(here, cpus):
-    run, _ = trained("csv_tracker.py", "csv")
+def test_csv_file_has_every_row(here, cpus):
+    result = CliRunner().invoke(cli, arguments("csv_tracker.py", "csv"))
+    assert result.exit_code == 0, result.output
+    run = ganlab.Run("runs/quickstart/csv")
     assert read(run) == table(run)
     assert {row[0] for row in read(run)[1:]} == {"2", "4", "6"}
     assert {row[2] for row in read(run) if row[1] == "critic/loss"} == {"", "0", "1"}
-
-    (here / "broken_tracker.py").write_text(BROKEN)
-    broken, stderr = trained("broken_tracker.py", "broken")
-    assert broken.info["status"] == "completed"
-    assert (broken.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()
-    for hook, when in (("run_start", "at the start"), ("metrics", "for a row"), ("run_end", "at the end")):
-        warning = f"Warning: Plugin 'ganlab_plugins' failed in ganlab_{hook}: ConnectionError('no tracker {when}')"
-        assert stderr.count(warning) == 1
 
 
 @pytest.mark.slow

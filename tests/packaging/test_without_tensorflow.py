@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from resting_runs import make
 
 # Code that makes its process behave as if no build of TensorFlow were installed.
 ABSENT = """
@@ -59,10 +60,39 @@ def test_read_only_commands_need_no_tensorflow(ganlab, arguments, words):
     assert words in done.stdout
 
 
+# Of a run at `one`: the command lines, in turn, and the exit codes other than 0.
+LIGHT = {
+    "runs": ["runs --help", "runs list .", "runs list . --json", "runs show one", "runs show one --json"],
+    "archives": ["runs archive one -o a.tgz", "runs rm --yes one", "runs unarchive a.tgz -o .", "runs show one"],
+    "compare": ["compare one", "compare one --html a.html"],
+    "sweep": ["sweep --help", "sweep --gin quickstart --grid experiment.batch_size=[8,16] --dry-run"],
+    "samples": ["sample --help", "sample nowhere -o x.png", "export --help", "export nowhere -o x"],
+}
+
+
+@pytest.mark.parametrize("lines", LIGHT.values(), ids=LIGHT)
+def test_commands_import_nothing_heavy(tmp_path, lines):
+    make(tmp_path / "one")
+    heavy = {"tensorflow", "keras", "matplotlib", "scipy.stats", "sklearn", "tensorboard", "PIL", "pandas"}
+    heavy |= {"numpy"} if lines[0].startswith("runs") else set()
+    code = f"""
+import sys
+from click.testing import CliRunner
+from ganlab.cli import cli
+for line in {lines!r}:
+    result = CliRunner().invoke(cli, line.split())
+    assert result.exit_code == (2 if "nowhere" in line else 0), result.output
+print({heavy!r} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
 def test_importing_ganlab_imports_no_tensorflow():
     code = """
 import sys
 import ganlab, ganlab.cli, ganlab.composition, ganlab.config, ganlab.functional, ganlab.plugins, ganlab.runs
+dir(ganlab), ganlab.errors, ganlab.pictures, ganlab.testing, ganlab.lazy, ganlab.roles, ganlab.Run
 assert [row.name for row in ganlab.plugins.manager.discover().rows if row.status != "loaded"] == []
 print([name for name in ("tensorflow", "keras", "matplotlib", "sklearn", "tensorboard") if name in sys.modules])
 """

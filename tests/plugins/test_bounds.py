@@ -115,8 +115,6 @@ QUICK = "include 'quickstart.gin'"
             ["constraints.bounded.every = 0"],
             "e.gin:4: constraints.bounded.every = 0 must be a whole number of at least 1, or None.",
         ),
-        (["constraints.bounded.weight = '1'"], "e.gin:4: constraints.bounded.weight = '1' must be float, not str."),
-        (["constraints.bounded.weight = True"], "e.gin:4: constraints.bounded.weight = True must be float, not bool."),
     ],
 )
 def test_mistake_in_a_file_names_setting_value_rule_file_and_line(dry_run, lines, message):

@@ -60,7 +60,7 @@ BROKEN = {
 # use.
 CLASH = COMPONENT.replace("'mine'", "'gradient_penalty'")
 CLASHING = (
-    "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad-clash 0.7 and 'ganlab_constraints' of "
+    "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad 0.7 and 'ganlab_constraints' of "
     f"ganlab-tf {__version__}. Disable one of them: --no-plugin bad_clash or --no-plugin ganlab_constraints. "
     "Or write constraints.bad_clash.gradient_penalty or "
     "constraints.ganlab_constraints.gradient_penalty."
@@ -69,41 +69,40 @@ CLASHING = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with a subfolder for each plugin, installed by pip."""
+    """A folder in which all of them are installed by pip, as the plugins of one distribution."""
     folder = tmp_path_factory.mktemp("distributions")
+    project = folder / "source"
+    project.mkdir()
     for name, source in {**{name: source for name, (source, *_) in BROKEN.items()}, "clash": CLASH}.items():
-        module = f"bad_{name.replace('-', '_')}"
-        project = folder / "source" / name
-        project.mkdir(parents=True)
-        (project / f"{module}.py").write_text(source)
-        (project / "pyproject.toml").write_text(
-            '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
-            f'[project]\nname = "ganlab-bad-{name}"\nversion = "0.7"\n\n'
-            f'[project.entry-points.ganlab]\n{module} = "{module}"\n\n'
-            f'[tool.hatch.build.targets.wheel]\ninclude = ["{module}.py"]\n'
-        )
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-        pip += ["--disable-pip-version-check", "--target", folder / name, project]
-        subprocess.run(pip, check=True)
-        assert (folder / name / f"ganlab_bad_{name.replace('-', '_')}-0.7.dist-info" / "entry_points.txt").is_file()
+        (project / f"{plugin(name)}.py").write_text(source)
+    names = [plugin(name) for name in (*BROKEN, "clash")]
+    points = "".join(f'{name} = "{name}"\n' for name in names)
+    (project / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n\n'
+        '[project]\nname = "ganlab-bad"\nversion = "0.7"\n\n'
+        f"[project.entry-points.ganlab]\n{points}\n"
+        '[tool.hatch.build.targets.wheel]\ninclude = ["*.py"]\n'
+    )
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--disable-pip-version-check", "--target", folder / "installed", project], check=True)
     return folder
 
 
-ALL = " ".join([*BROKEN, "clash"])
+def plugin(name):
+    return f"bad_{name.replace('-', '_')}"
 
 
 @pytest.fixture(scope="module")
 def ganlab(site):
-    """Runs `ganlab` in a process with some of the plugins: `ganlab("clash", arguments...)`."""
+    """Runs `ganlab` in a process with all of the plugins."""
     (site / "exp.gin").write_text(GIN)
 
-    def ganlab(names, *arguments, **variables):
-        path = os.pathsep.join(str(site / name) for name in names.split())
+    def ganlab(*arguments, **variables):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GANLAB_")}
         return subprocess.run(
             [sys.executable, "-m", "ganlab", *arguments],
             cwd=site,
-            env={**inherited, "PYTHONPATH": path, "TF_CPP_MIN_LOG_LEVEL": "3", **variables},
+            env={**inherited, "PYTHONPATH": str(site / "installed"), "TF_CPP_MIN_LOG_LEVEL": "3", **variables},
             capture_output=True,
             text=True,
         )
@@ -115,46 +114,30 @@ def using(component):
     return ["run", "--gin", "exp.gin", "--dry-run", "--param", f"experiment.constraints=[@constraints.{component}()]"]
 
 
-@pytest.fixture(scope="module")
-def alone(ganlab):
-    """The output of a dry run without any of the plugins."""
-    done = ganlab("", "run", "--gin", "exp.gin", "--dry-run")
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
+def test_unused_broken_plugins_do_not_affect_a_run(ganlab):
+    alone, done = (ganlab("run", "--gin", "exp.gin", "--dry-run", **without) for without in ({"PYTHONPATH": ""}, {}))
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, alone.stdout, "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*BROKEN, "clash"])
-def test_unused_broken_plugin_does_not_affect_a_run(ganlab, alone, name):
-    done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run")
-    assert (done.returncode, done.stdout, done.stderr) == (0, alone, "")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BROKEN)
-def test_run_with_a_component_of_a_broken_plugin_reports_the_reason(ganlab, name):
-    _, status, reason = BROKEN[name]
-    done = ganlab(name, *using("mine"))
+def test_run_with_a_component_of_broken_plugins_reports_the_reasons(ganlab):
+    done = ganlab(*using("mine"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(
         "Error: --param 'experiment.constraints=[@constraints.mine()]': Unknown component constrain"
     )
-    missing = f"Plugins not loaded: {plugin(name)} ({status}: {reason}); see 'ganlab plugins'."
-    assert done.stderr.endswith(f"{missing}\n")
+    for name, (_, status, reason) in BROKEN.items():
+        assert f"{plugin(name)} ({status}: {reason})" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def plugin(name):
-    return f"bad_{name.replace('-', '_')}"
-
-
 def test_every_broken_plugin_is_listed(ganlab):
-    found = json.loads(ganlab(ALL, "plugins", "--json").stdout)
+    found = json.loads(ganlab("plugins", "--json").stdout)
     rows = {row["name"]: row for row in found["plugins"]}
-    table = ganlab(ALL, "plugins", COLUMNS="400").stdout.splitlines()
+    table = ganlab("plugins", COLUMNS="400").stdout.splitlines()
     for name, (_, status, reason) in BROKEN.items():
         row = rows[plugin(name)]
-        assert (row["distribution"], row["version"], row["status"]) == (f"ganlab-bad-{name}", "0.7", status)
+        assert (row["distribution"], row["version"], row["status"]) == ("ganlab-bad", "0.7", status)
         assert row["error"].strip().endswith(reason)
         (line,) = [line for line in table if f" {plugin(name)} " in line]
         assert reason in line
@@ -168,15 +151,15 @@ def test_every_broken_plugin_is_listed(ganlab):
 
 
 def test_clash_stops_a_run_that_uses_the_component(ganlab):
-    done = ganlab("clash", *using("gradient_penalty"))
+    done = ganlab(*using("gradient_penalty"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"Error: --param 'experiment.constraints=[@constraints.gradient_penalty()]': {CLASHING}\n"
-    assert ganlab("clash", *using("gradient_penalty"), "--no-plugin", "bad_clash").returncode == 0
+    assert ganlab(*using("gradient_penalty"), "--no-plugin", "bad_clash").returncode == 0
 
 
 @pytest.mark.slow
 def test_experiment_trains_with_all_broken_plugins_installed(ganlab, site):
-    done = ganlab(ALL, "run", "--gin", "exp.gin", "--name", "first")
+    done = ganlab("run", "--gin", "exp.gin", "--name", "first")
     assert done.returncode == 0, done.stderr
     assert "Completed at step 1 of 1" in done.stdout
     info = json.loads((site / "runs" / "exp" / "first" / "run.json").read_text())
@@ -184,8 +167,7 @@ def test_experiment_trains_with_all_broken_plugins_installed(ganlab, site):
     assert rows == {**{plugin(name): status for name, (_, status, _) in BROKEN.items()}, "bad_clash": "loaded"}
 
 
-@pytest.mark.parametrize("name", ["tomorrow", "clash"])
-def test_strict_mode_stops_the_run(ganlab, name):
-    done = ganlab(name, "run", "--gin", "exp.gin", "--dry-run", GANLAB_STRICT_PLUGINS="1")
+def test_strict_mode_stops_the_run(ganlab):
+    done = ganlab("run", "--gin", "exp.gin", "--dry-run", GANLAB_STRICT_PLUGINS="1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert (CLASHING if name == "clash" else f"is incompatible: {BROKEN[name][2].rstrip('.')}.") in done.stderr
+    assert CLASHING in done.stderr

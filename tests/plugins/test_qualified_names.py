@@ -33,12 +33,6 @@ def found(fresh_plugins):
     return found
 
 
-def test_clash_message_lists_qualified_names(found):
-    with pytest.raises(PluginError) as caught:
-        ganlab.component("losses", "signed")
-    assert str(caught.value).endswith("Or write losses.alpha.signed or losses.my_beta.signed.")
-
-
 def test_clashing_components_are_available_by_qualified_name(found):
     assert ganlab.component("losses", "alpha.signed")().factor == 1.0
     assert ganlab.component("losses", "my_beta.signed")().factor == -1.0

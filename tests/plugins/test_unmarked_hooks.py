@@ -19,16 +19,10 @@ HEAD = "import ganlab\n\n\n"
 GOOD = "@ganlab.hookimpl\ndef ganlab_losses():\n    return {}\n\n\n"
 
 
-def no_plugins_installed(monkeypatch):
-    """Leaves the commands, which are entry points of another group."""
-    real = importlib.metadata.entry_points
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [] if group == "ganlab" else real(group=group))
-
-
 @pytest.fixture
 def loaded(tmp_path, monkeypatch):
     """Loads a single-file plugin; returns its row and the warnings."""
-    no_plugins_installed(monkeypatch)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     path = tmp_path / "ganlab_plugins.py"
 
     def loaded(source):
@@ -111,7 +105,7 @@ def test_unmarked_methods_of_objects_are_reported():
 
 
 def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
-    no_plugins_installed(monkeypatch)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
     path = tmp_path / "ganlab_plugins.py"
     path.write_text(HEAD + "def ganlab_losses():\n    return {}\n")
     with pytest.warns(UserWarning, match="without @ganlab"):
@@ -122,7 +116,10 @@ def test_strict_mode_raises_on_an_unmarked_hook(tmp_path, monkeypatch):
 
 
 def test_commands_report_unmarked_hooks(tmp_path, monkeypatch, fresh_plugins):
-    no_plugins_installed(monkeypatch)
+    points = importlib.metadata.entry_points
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda group: [] if group == "ganlab" else points(group=group)
+    )
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ganlab_plugins.py").write_text(HEAD + "def ganlab_losses():\n    return {}\n")
     with pytest.warns(UserWarning, match="without @ganlab"):

@@ -15,12 +15,6 @@ def test_check_place_creates_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_check_place_names_a_file_in_the_way(tmp_path):
-    (tmp_path / "runs").write_text("")
-    with pytest.raises(RunError, match=r"base cannot be created: .*runs is not a folder\. Choose another --runs\."):
-        check_place(tmp_path / "runs" / "quickstart" / "base")
-
-
 def test_check_place_refuses_a_dangling_link(tmp_path):
     (tmp_path / "runs").symlink_to(tmp_path / "gone")
     with pytest.raises(RunError, match=r"cannot be created: .*runs is not a folder"):

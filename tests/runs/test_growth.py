@@ -2,17 +2,13 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 from click.testing import CliRunner
+from synthetic import write_run
 
 from ganlab.cli import cli
 from ganlab.runs.growth import SHOWN_BY, growth
 from ganlab.telemetry import Record
-
-sys.path.append(str(Path(__file__).parents[1] / "comparing"))
-from synthetic import write_run
 
 NAN = math.nan
 ROWS = {

@@ -251,7 +251,7 @@ def test_unwritable_directory_cannot_be_locked(run, monkeypatch):
         pass
 
 
-def test_reader_is_not_reported_as_the_trainer(run):
+def test_readers_share_a_run_and_are_not_reported_as_its_trainer(run):
     run.update(process="process 1 on elsewhere")
     said = "is in use by another process"
     code = (
@@ -261,6 +261,8 @@ def test_reader_is_not_reported_as_the_trainer(run):
     reader = subprocess.Popen([sys.executable, "-c", code, run.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with reader:
         assert reader.stdout.readline() == b"held\n"
+        with lock.at_rest(run, shared=True):
+            pass
         with pytest.raises(RunError, match=said), lock.locked(run):
             pass
         with pytest.raises(RunError, match=said), lock.at_rest(run, shared=False):
