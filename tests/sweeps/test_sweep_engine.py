@@ -426,7 +426,7 @@ def test_a_failing_search_is_named(sweep):
         def propose(self):
             raise KeyError("x")
 
-    with pytest.raises(PluginError, match=r"Broken failed in propose: KeyError: 'x'"):
+    with pytest.raises(PluginError, match=r"Broken failed in propose: KeyError: 'x' \(test_sweep_engine\.py:\d+\)"):
         World(sweep([]), PretendLauncher({}), search=Broken("")).run()
 
 
