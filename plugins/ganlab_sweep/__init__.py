@@ -1,6 +1,5 @@
 """Sweeps: many runs of one experiment, each in its own process, that can be stopped and resumed at any time."""
 
-from ganlab.commands import takes_fractions
 from ganlab_sweep.configurations import Configuration, Configurations, check, check_used
 from ganlab_sweep.durations import Duration
 from ganlab_sweep.engine import Engine, Screen
@@ -58,5 +57,4 @@ __all__ = [
     "search_of",
     "sweep",
     "take_up",
-    "takes_fractions",
 ]
