@@ -31,7 +31,7 @@ napoleon_numpy_docstring = False
 nitpick_ignore_regex = [
     (r"py:.*", r"(tf|tensorflow|np|numpy|keras|collections|pathlib|click)\..*"),
     (r"py:exc", r"ganlab\.\w+Error"),  # documented where they are defined, in ganlab.errors
-    (r"py:class", r"Shape|ganlab\.sweeps\.trial\.Trial"),
+    (r"py:class", r"Shape|ganlab_sweep\.trial\.Trial"),
     (r"py:class", r"ganlab\.layers\.(base\.Layer|\w+\._\w+)"),  # what layers share
 ]
 # Links to files outside docs/, which tests/packaging/test_papers.py holds to what is there.

@@ -56,6 +56,7 @@ from ganlab.plugins.manager import component, use_plugin_file
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ganlab_sweep import sweep
     from ganlab_verify import verify
 
     from ganlab import (
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
     from ganlab.support.atomic import new_folder
     from ganlab.support.paths import open_regular
     from ganlab.support.processes import python_command, start_process
-    from ganlab.sweeps import sweep
     from ganlab.telemetry import Record
 
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
@@ -98,7 +98,7 @@ _LAZY = {
     "start_process": "ganlab.support.processes",
     "Run": "ganlab.run",
     "preload": "ganlab.run",
-    "sweep": "ganlab.sweeps",
+    "sweep": "ganlab_sweep",
     "train": "ganlab.run",
     "verify": "ganlab_verify",
 }

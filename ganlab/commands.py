@@ -1,24 +1,28 @@
-"""What a command, and the function of the same name, need: messages, options, signals, tables on a terminal.
+"""What a command, and the function of the same name, need: messages, options, signals, tables, experiment files.
 
 `several` has the rules for arguments of public functions. Does not import TensorFlow.
 """
 
 from ganlab.cli.completing import complete_folders
-from ganlab.cli.durations import Duration
 from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
 from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
 from ganlab.cli.tables import cell, table_console
+from ganlab.composition import LISTS
+from ganlab.config import objects, render
 from ganlab.config.files import find_gin_file, shipped_folder, shown
-from ganlab.config.loader import arguments
+from ganlab.config.loader import arguments, load_variant, takes_fractions
+from ganlab.config.logged import check_logged
 from ganlab.config.overrides import Override
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
+from ganlab.plugins.recipes import Recipe, selector_of
 from ganlab.support import several
 from ganlab.support.formatting import counted, in_time, listed
 from ganlab.support.signals import Collector, exit_code, handling
@@ -28,17 +32,19 @@ __all__ = [
     "BESIDE_GIN",
     "HERE",
     "KINDS",
+    "LISTS",
     "LOCAL_MODULE",
     "UNUSABLE",
     "Collector",
     "Component",
-    "Duration",
     "LocalPath",
     "Override",
     "Plugin",
     "Plugins",
+    "Recipe",
     "arguments",
     "cell",
+    "check_logged",
     "command_names",
     "complete_folders",
     "counted",
@@ -49,17 +55,24 @@ __all__ = [
     "in_time",
     "line",
     "listed",
+    "load_variant",
+    "objects",
+    "plugin_code",
     "plugin_file_in",
     "plugin_options",
     "plugins",
     "printing_to_stderr",
     "read_experiment",
     "reason_of",
+    "render",
     "say",
+    "say_json",
+    "selector_of",
     "several",
     "shipped_folder",
     "shown",
     "table_console",
+    "takes_fractions",
     "unheard",
     "use_plugins",
 ]

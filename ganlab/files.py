@@ -6,7 +6,7 @@
 from ganlab.support import schema
 from ganlab.support.atomic import new_file, new_folder, scratch_folder, write_text
 from ganlab.support.collector import collect_rarely
-from ganlab.support.full_disk import is_full_disk
+from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.locking import locked_folder
 from ganlab.support.paths import as_name, is_name, local, open_inside, open_regular, read_inside, walk
 from ganlab.support.processes import python_command, run_process, start_process
@@ -17,6 +17,7 @@ from ganlab.support.terminal import line
 __all__ = [
     "as_name",
     "collect_rarely",
+    "is_full",
     "is_full_disk",
     "is_name",
     "line",

@@ -26,6 +26,8 @@ from ganlab.version import __version__
 # ganlab's own commands, each as `module:attribute`.
 COMMANDS = {name: f"ganlab.cli.{name}:{name}" for name in COMMAND_NAMES}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
+# The commands that help names first.
+_FIRST = ("run", "sweep")
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
@@ -36,6 +38,10 @@ class GanlabGroup(CommandGroup):
         """Keeps the arguments, for errors that name a command that works."""
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names: training first, then ganlab's in their order, then those of applications."""
+        return sorted(super().list_commands(ctx), key=lambda name: name not in _FIRST)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command with this name; plugins are loaded only if it is neither ganlab's nor an application's."""

@@ -22,7 +22,7 @@ Completer = Callable[[click.Context, str], Iterable[CompletionItem | str]]
 _FOLDERS, _DEPTH = 2000, 4
 # Try at most this many runs, if the latest cannot be read.
 _TRIED = 5
-_RUN, _SWEEP = "run.json", "sweep.json"
+_RUN = "run.json"
 
 
 def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
@@ -151,7 +151,6 @@ _COMPLETERS: dict[str, Completer] = {
     "explain NAME": explained,
     "check NAME": components,
     "RUN": folders,
-    "SWEEP": functools.partial(folders, marker=_SWEEP),
 }
 
 

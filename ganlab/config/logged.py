@@ -8,13 +8,14 @@ from ganlab.composition import LISTS
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
+from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe, numbered
 
 # The prefix of metrics that need no explanation.
 _SCHEDULES = "schedules"
 
 
-def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
+def check_logged(tag: str, recipes: Sequence[Recipe]) -> None:
     """Refuses a metric that none of several experiments logs.
 
     Explanations are optional, so one that a component does not explain passes, unless it is spelt nearly like one that
@@ -23,11 +24,11 @@ def check_logged(tag: str, recipes: Sequence[Recipe], names: Names) -> None:
     Args:
         tag: The metric, as metrics.jsonl has it.
         recipes: The experiments.
-        names: The names of all components.
 
     Raises:
         ConfigError: No part of any of them logs it; the message suggests one that is logged.
     """
+    names = Names(current())
     begin, _, rest = tag.partition("/")
     if tag in NUMBERS_OF_CORE or (begin == _SCHEDULES and rest):
         return

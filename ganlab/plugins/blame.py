@@ -171,7 +171,9 @@ def _where(error: BaseException) -> str:
     """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty if there is none."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     packages = [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in frames]
-    own = [package for package in packages if package not in _LIBRARIES]
+    # After the frame of `plugin_code` comes its caller's, which may be an application's.
+    caller = packages[1:2] if frames and frames[0][0].f_code.co_filename == __file__ else []
+    own = [package for package in packages if package not in {*_LIBRARIES, *caller}]
     if not own:
         return ""
     frame, line = [at for at, package in zip(frames, packages, strict=True) if package == own[0]][-1]

@@ -2,7 +2,6 @@
 
 COMMAND_NAMES = (
     "run",
-    "sweep",
     "evaluate",
     "certify",
     "replay",

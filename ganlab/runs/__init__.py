@@ -1,34 +1,50 @@
 """Run directories: where a run is stored, what it writes there, and how it is read back."""
 
+from ganlab.runs.changes import MARK, Change, changes_of
+from ganlab.runs.changes import in_words as changes_in_words
 from ganlab.runs.directory import METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
 from ganlab.runs.fields import check_place, new_path
-from ganlab.runs.info import INFO, limits_of, why_unreadable
+from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.health import in_brief as health_in_brief
+from ganlab.runs.health import name_of as name_of_complaint
+from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
 from ganlab.runs.listing import status_of
+from ganlab.runs.lock import holder
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
 
 __all__ = [
     "INFO",
+    "MARK",
     "METRICS",
     "MOST_SETTINGS",
     "SEED",
+    "Change",
     "RunDirectory",
     "Settings",
+    "changes_in_words",
+    "changes_of",
     "check_place",
+    "complaints_of",
     "confirmed",
     "create_run",
     "differing",
     "find_runs",
+    "health_in_brief",
+    "holder",
     "limits_of",
+    "name_of_complaint",
     "new_path",
     "new_run_path",
     "provenance",
+    "read_fields",
     "recorded",
     "run_names",
     "runs_matching",
     "short",
     "status_of",
     "versions",
+    "warnings_of",
     "why_unreadable",
 ]

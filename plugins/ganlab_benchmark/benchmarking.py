@@ -9,12 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ganlab_sweep import cores
+
 from ganlab import __version__
 from ganlab.commands import line, plugin_file_in, several, use_plugins
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import write_text
 from ganlab.runs import confirmed, new_path, recorded
-from ganlab.sweeps import cores
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.against import held_against, read_reference, reference_files
 from ganlab_benchmark.contestants import contestants

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from ganlab_sweep import Duration
 
 from ganlab.commands import (
     HERE,
     Collector,
-    Duration,
     LocalPath,
     complete_folders,
     exit_code,
@@ -124,7 +124,8 @@ def benchmark(
 
 def _run(ctx: click.Context, plan: Any, folder: Any, *, jobs: int | None, retry_failed: bool, as_json: bool) -> None:
     """Runs what is left of a benchmark and prints its results."""
-    from ganlab.sweeps import LiveTable
+    from ganlab_sweep import LiveTable
+
     from ganlab_benchmark import run_benchmark
     from ganlab_benchmark.output import print_results
 

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ganlab_sweep import environment
+
 from ganlab import python_command, start_process
-from ganlab.sweeps import environment
 
 _POLL_SECONDS = 0.1
 _TAIL = 300

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ganlab_sweep import Configuration, Configurations
+
+from ganlab.commands import takes_fractions
 from ganlab.errors import ConfigError, GanlabError
-from ganlab.sweeps import Configuration, Configurations, takes_fractions
 from ganlab_benchmark.contestants import Contestant
 from ganlab_benchmark.suite import PLACEHOLDER, Suite, Task
 

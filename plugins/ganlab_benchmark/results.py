@@ -9,9 +9,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from ganlab_sweep import COMPLETED, DIVERGED, ENDED, Sweep, Trial, cores, take_up
+
 from ganlab import __version__
 from ganlab.runs import RunDirectory, limits_of, versions
-from ganlab.sweeps import COMPLETED, DIVERGED, ENDED, Sweep, Trial, cores, take_up
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.contestants import Contestant
 from ganlab_benchmark.plan import Plan

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import RunError
-from ganlab.files import is_full_disk
-from ganlab.sweeps import (
+from ganlab_sweep import (
     COMPLETED,
     ENDED,
     FAILED,
@@ -28,9 +26,12 @@ from ganlab.sweeps import (
     search_of,
     take_up,
 )
-from ganlab.sweeps import (
+from ganlab_sweep import (
     Plan as SweepPlan,
 )
+
+from ganlab.errors import RunError
+from ganlab.files import is_full_disk
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.child import middle
 from ganlab_benchmark.contestants import Contestant

@@ -6,12 +6,12 @@ import signal
 import pytest
 from click.testing import CliRunner
 from ganlab_benchmark import running
+from ganlab_sweep import take_up
 from small_suites import SUITE, write_suite
 
 import ganlab
 from ganlab.cli import cli
 from ganlab.runs import create_run
-from ganlab.sweeps import take_up
 
 GP, SN = "gradient_penalty", "spectral_norm"
 

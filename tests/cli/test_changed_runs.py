@@ -162,12 +162,12 @@ def test_forged_history_does_no_harm(tmp_path, resumed):
 
 
 def test_sweep_table_marks_a_changed_run(tmp_path):
+    from ganlab_sweep import Sweep, Trial
+    from ganlab_sweep.output import print_end
+    from ganlab_sweep.screen import as_data, table
     from rich.console import Console
 
-    from ganlab.cli.sweep_output import print_end
     from ganlab.runs import create_run
-    from ganlab.sweeps import Sweep, Trial
-    from ganlab.sweeps.screen import as_data, table
 
     sweep = Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
     trials = [Trial(sweep, "a", seed, "critic/loss") for seed in (0, 1)]

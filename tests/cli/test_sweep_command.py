@@ -3,9 +3,9 @@ import signal
 
 import pytest
 from click.testing import CliRunner
+from ganlab_sweep import Sweep
 
 from ganlab.cli import cli
-from ganlab.sweeps import Sweep
 
 WEIGHT = "constraints.gradient_penalty.weight"
 CONSTRAINTS = "experiment.constraints"
@@ -84,7 +84,7 @@ def ganlab_searches():
 def ganlab(tmp_path, monkeypatch, fresh_plugins):
     """Runs a command line in a folder with b.gin and the pretended launcher: `ganlab("sweep", ...)`."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ganlab.sweeps.engine._POLL_SECONDS", 0.001)
+    monkeypatch.setattr("ganlab_sweep.engine._POLL_SECONDS", 0.001)
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "ganlab_plugins.py").write_text(PRETEND)
     (tmp_path / "b.gin").write_text("include 'quickstart'\n")
@@ -127,7 +127,7 @@ def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
 
 
 def test_trials_use_the_plugins_and_threads_of_the_sweep(sweep, tmp_path, monkeypatch):
-    monkeypatch.setattr("ganlab.sweeps.sweeping.cores", lambda: 8)
+    monkeypatch.setattr("ganlab_sweep.sweeping.cores", lambda: 8)
     assert sweep("--jobs", "3", "--no-plugin", "ganlab_augmentations").exit_code == 0
     log = (tmp_path / "runs" / "s" / "trials" / "base-s0.log").read_text()
     command, environment = json.loads(log)

@@ -49,7 +49,7 @@ READERS = {
     "ganlab/runs/origins.py": None,
     "ganlab/runs/placing.py": "moving",
     "ganlab/support/strict_json.py": "runs",
-    "ganlab/sweeps/store.py": "sweeps",
+    "plugins/ganlab_sweep/store.py": "sweeps",
     "ganlab/telemetry/jsonl_lines.py": "metrics",
     "plugins/ganlab_verify/testing/check_process.py": None,
     "ganlab/training/checkpoints.py": "checkpoints",

@@ -17,12 +17,11 @@ WITHOUT_TENSORFLOW = (
     "config",
     "runs",
     "comparing",
-    "sweeps",
     "cli",
     "run",
     "telemetry",
 )
-APPLICATIONS_WITHOUT_TENSORFLOW = ("ganlab_benchmark", "ganlab_tensorboard")
+APPLICATIONS_WITHOUT_TENSORFLOW = ("ganlab_benchmark", "ganlab_sweep", "ganlab_tensorboard")
 
 
 def test_every_package_has_its_layer():

@@ -8,12 +8,12 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from ganlab_sweep import trial
+from ganlab_sweep.command import sweep
 from pages import ROOT, blocks
 
 from ganlab.cli import cli
-from ganlab.cli.sweep import sweep
 from ganlab.plugins import manager as plugins
-from ganlab.sweeps import trial
 
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
 COMMANDS = [line for language, _, text in blocks("docs/sweeps.md") if language == "sh" for line in text.splitlines()]

@@ -4,6 +4,8 @@ import contextlib
 import time
 
 import pytest
+from ganlab_sweep.configurations import _word
+from ganlab_sweep.space import parse_space
 from ganlab_tensorboard.command import found_runs
 from resting_runs import make
 
@@ -11,8 +13,6 @@ from ganlab.comparing.labels import resolve, shortened
 from ganlab.errors import ConfigError
 from ganlab.runs.directory import runs_matching
 from ganlab.runs.naming import differing
-from ganlab.sweeps.configurations import _word
-from ganlab.sweeps.space import parse_space
 
 
 @pytest.fixture

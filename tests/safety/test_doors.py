@@ -83,7 +83,7 @@ ALLOWED = {
     "ganlab_verify/tpu/environment.py": {"print"},
     # The printed text has passed `lines` or `line`.
     "telemetry/console.py": {"print"},
-    "sweeps/screen.py": {"print"},
+    "ganlab_sweep/screen.py": {"print"},
     # Headings and cells with ganlab's own words, or text that has passed `line`.
     "cli/runs_list.py": {"add_column"},
     "ganlab_plan/command.py": {"add_column"},

@@ -1,7 +1,6 @@
 import pytest
-
-from ganlab.sweeps import Sweep
-from ganlab.sweeps.configurations import Configuration
+from ganlab_sweep import Sweep
+from ganlab_sweep.configurations import Configuration
 
 
 @pytest.fixture(autouse=True)

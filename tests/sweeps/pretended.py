@@ -7,11 +7,12 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
+from ganlab_sweep import Configurations, Engine, SearchDriver, take_up
+
 import ganlab
 from ganlab import Choices
 from ganlab.run import Run
 from ganlab.runs import create_run
-from ganlab.sweeps import Configurations, Engine, SearchDriver, take_up
 
 WEIGHT = "constraints.gradient_penalty.weight"
 SPACE = {WEIGHT: Choices(("1", "2", "3", "4"))}

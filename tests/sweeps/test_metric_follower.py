@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 from ganlab_benchmark.statistics import mean_of
+from ganlab_sweep.metric_follower import MetricFollower, last_value
+from ganlab_sweep.search_driver import means
 
 from ganlab.runs import create_run
-from ganlab.sweeps.metric_follower import MetricFollower, last_value
-from ganlab.sweeps.search_driver import means
 from ganlab.telemetry.jsonl import JsonLinesWriter
 
 

@@ -1,8 +1,8 @@
 import pytest
+from ganlab_sweep import Configurations, check, check_used
+from ganlab_sweep.configurations import varying
 
 from ganlab import Choices, ConfigError, Range, config
-from ganlab.sweeps import Configurations, check, check_used
-from ganlab.sweeps.configurations import varying
 
 GP, SN, R1 = "[@constraints.gradient_penalty()]", "[@constraints.spectral_norm()]", "[@constraints.r1()]"
 WEIGHT, CONSTRAINTS = "constraints.gradient_penalty.weight", "experiment.constraints"
@@ -105,7 +105,7 @@ def test_folders_are_named_by_what_differs(made):
 
 
 def test_every_value_of_a_large_space_is_tried(made, monkeypatch):
-    monkeypatch.setattr("ganlab.sweeps.configurations._CHECKED", 20)
+    monkeypatch.setattr("ganlab_sweep.configurations._CHECKED", 20)
     space = {
         "experiment.steps": Choices(tuple(map(str, range(1, 31)))),
         "experiment.batch_size": Choices(("32", "64", "-1")),

@@ -4,13 +4,13 @@ import io
 from dataclasses import replace
 
 import pytest
+from ganlab_sweep import Sweep
+from ganlab_sweep.screen import LiveTable, as_data, summary
 from pretended import End, PretendLauncher, Train, World, holding
 
 import ganlab
 from ganlab import PluginError
 from ganlab.run import Run
-from ganlab.sweeps import Sweep
-from ganlab.sweeps.screen import LiveTable, as_data, summary
 
 TRAINING = [Train(step) for step in range(1, 5000)]
 

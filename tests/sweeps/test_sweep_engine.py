@@ -3,12 +3,12 @@ import os
 import sys
 
 import pytest
+from ganlab_sweep import Sweep, take_up
 from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statuses
 
 import ganlab
 from ganlab import ConfigError, ContractError, PluginError, RunError
 from ganlab.run import Run
-from ganlab.sweeps import Sweep, take_up
 
 
 def test_every_trial_is_trained_once_and_no_more_than_jobs_at_a_time(sweep):
@@ -182,7 +182,7 @@ def test_full_disk_stops_the_sweep_and_resuming_trains_what_failed(sweep, end):
 
 def test_full_disk_that_keeps_the_error_from_the_log_is_noticed(sweep, monkeypatch):
     made = sweep(["a"])
-    monkeypatch.setattr("ganlab.sweeps.trial.is_full", lambda folder: True)
+    monkeypatch.setattr("ganlab_sweep.trial.is_full", lambda folder: True)
     with pytest.raises(RunError, match=r"^a/s0 failed because the disk is full: its process ended with exit status 1"):
         World(made, PretendLauncher({"a/s0": [[Train(3), End(1, "running")]]})).run()
     monkeypatch.undo()
@@ -426,7 +426,7 @@ def test_a_failing_search_is_named(sweep):
         def propose(self):
             raise KeyError("x")
 
-    with pytest.raises(PluginError, match=r"Broken failed in propose: KeyError: 'x'"):
+    with pytest.raises(PluginError, match=r"Broken failed in propose: KeyError: 'x' \(test_sweep_engine\.py:\d+\)"):
         World(sweep([]), PretendLauncher({}), search=Broken("")).run()
 
 

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
+from ganlab_sweep import Configuration, Sweep
+from ganlab_sweep.request import Request
 
 from ganlab import RunError
-from ganlab.sweeps import Configuration, Sweep
-from ganlab.sweeps.request import Request
 
 INFO = {"asked": {"seeds": [0]}, "proposals": [], "trials": {}}
 TWO = [Configuration("a=1", {"x.a": "1"}, "# one\n"), Configuration("a=2", {"x.a": "2"}, "# two\n")]

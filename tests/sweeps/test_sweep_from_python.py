@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from ganlab_sweep import Sweep
+from ganlab_sweep.request import literal
 
 import ganlab
-from ganlab.sweeps import Sweep
-from ganlab.sweeps.request import literal
 
 SMALL = ["experiment.steps=2", "experiment.batch_size=8", "architectures.mlp.width=4", "experiment.evaluators=[]"]
 SMALL += ["experiment.diagnostics=[]"]
@@ -60,7 +60,7 @@ def test_a_mistake_leaves_no_folder(tmp_path, arguments, message):
 
 
 def test_one_value_alone_is_a_list_of_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("ganlab.sweeps.sweeping.run_trials", lambda *_, **__: [])
+    monkeypatch.setattr("ganlab_sweep.sweeping.run_trials", lambda *_, **__: [])
     grid = {"constraints.gradient_penalty.weight": 1, "experiment.jit": "off"}
     swept = ganlab.sweep("quickstart", params="experiment.steps=20", grid=grid, seeds=3, runs=tmp_path)
     request = Sweep(swept.path).request
@@ -70,11 +70,10 @@ def test_one_value_alone_is_a_list_of_it(tmp_path, monkeypatch):
 
 def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):
     from click.testing import CliRunner
+    from ganlab_sweep.command import sweep
 
-    from ganlab.cli.sweep import sweep
-
-    monkeypatch.setattr("ganlab.sweeps.sweeping.run_trials", lambda *_, **__: [])
-    monkeypatch.setattr("ganlab.cli.sweep.run_trials", lambda *_, **__: [])
+    monkeypatch.setattr("ganlab_sweep.sweeping.run_trials", lambda *_, **__: [])
+    monkeypatch.setattr("ganlab_sweep.command.run_trials", lambda *_, **__: [])
     settings = {"constraints.gradient_penalty.weight": [1, 10]}
     ganlab.sweep("quickstart", grid=settings, seeds=[0, 1], jobs=2, timeout=90, runs=tmp_path, name="python")
     words = ["--gin", "quickstart", "--grid", "constraints.gradient_penalty.weight=[1, 10]", "--seeds", "0..1"]

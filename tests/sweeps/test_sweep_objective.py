@@ -5,8 +5,6 @@ import pytest
 import ganlab
 from ganlab import config
 from ganlab.config.logged import check_logged
-from ganlab.config.registry import Names
-from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 
 
@@ -19,7 +17,7 @@ def check(monkeypatch, fresh_plugins):
         "experiment.diagnostics=[@diagnostics.slopes()]",
     ]
     recipe = config.load(["eight_gaussians"], params)
-    return lambda tag: check_logged(tag, [recipe], Names(plugins.current()))
+    return lambda tag: check_logged(tag, [recipe])
 
 
 @pytest.mark.parametrize(
@@ -44,9 +42,9 @@ def test_what_is_logged_passes(check, tag):
 
 def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
     recipe = Recipe("", "experiment", {"evaluators": Recipe("evaluators", "mode_coverage"), "diagnostics": None})
-    check_logged("critic/loss", [recipe], Names(plugins.current()))
+    check_logged("critic/loss", [recipe])
     with pytest.raises(ganlab.ConfigError, match="The experiment logs no metric"):
-        check_logged("evaluation/mode_coverage/modes", [recipe], Names(plugins.current()))
+        check_logged("evaluation/mode_coverage/modes", [recipe])
 
 
 @pytest.mark.parametrize(

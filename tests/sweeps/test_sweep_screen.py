@@ -1,10 +1,10 @@
 import io
 
 import pytest
+from ganlab_sweep import Sweep, Trial
+from ganlab_sweep.screen import LiveTable, as_data, best, summary, table
 
 from ganlab.runs import create_run
-from ganlab.sweeps import Sweep, Trial
-from ganlab.sweeps.screen import LiveTable, as_data, best, summary, table
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import pytest
+from ganlab_sweep import parse_seeds, parse_space
 
 from ganlab import Choices, ConfigError, Range
-from ganlab.sweeps import parse_seeds, parse_space
 
 
 def values(text):

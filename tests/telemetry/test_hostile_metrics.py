@@ -5,10 +5,10 @@ import json
 import time
 
 import pytest
+from ganlab_sweep.metric_follower import MetricFollower
 from ganlab_tensorboard.preview import newest, preview, tags_at_ends
 
 from ganlab.errors import RunError
-from ganlab.sweeps.metric_follower import MetricFollower
 from ganlab.telemetry.jsonl import logged_tags, read_metrics
 from ganlab.telemetry.jsonl_repair import repair
 

@@ -12,12 +12,12 @@ from unittest import mock
 from click.testing import CliRunner
 from ganlab_benchmark import benchmarking, running
 from ganlab_benchmark.benchmarking import planned_benchmark
+from ganlab_sweep import take_up
 from hypothesis import strategies as st
 
 from fuzzing.drawing import UNSAFE, altered
 from ganlab.cli import cli
 from ganlab.plugins.manager import current
-from ganlab.sweeps import take_up
 
 NAME = "gradient_penalty"
 

@@ -7,15 +7,14 @@ from pathlib import Path
 from unittest import mock
 
 from click.testing import CliRunner
+from ganlab_sweep import command, sweeping
 from hypothesis import strategies as st
 
 import ganlab
 from fuzzing.drawing import UNSAFE, altered
 from ganlab.cli import cli
-from ganlab.cli import sweep as command
 from ganlab.plugins.manager import current
 from ganlab.runs import create_run
-from ganlab.sweeps import sweeping
 
 _WEIGHT = "constraints.gradient_penalty.weight"
 _PROPOSAL = {"settings": {_WEIGHT: "1"}, "configuration": "a", "value": 0.5, "ended": True, "given_up": False}

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from ganlab import Proposal, Search
+from ganlab.commands import plugin_code, selector_of
 from ganlab.errors import ConfigError, ContractError, GanlabError, RunError, nearest
-from ganlab.interfaces import Proposal, Search
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
-from ganlab.runs.directory import RunDirectory
-from ganlab.sweeps.configurations import Configuration, Configurations
-from ganlab.sweeps.metric_follower import MetricFollower, known_values, mean
-from ganlab.sweeps.request import Proposed, Request
-from ganlab.sweeps.space import Space
-from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trial import COMPLETED, ENDED, Trial
+from ganlab.runs import RunDirectory
+from ganlab_sweep.configurations import Configuration, Configurations
+from ganlab_sweep.metric_follower import MetricFollower, known_values, mean
+from ganlab_sweep.request import Proposed, Request
+from ganlab_sweep.space import Space
+from ganlab_sweep.store import Sweep
+from ganlab_sweep.trial import COMPLETED, ENDED, Trial
 
 # After this many proposals in a row for configurations that already exist, a search counts as exhausted.
 _REPEATS = 100

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab import config
+from ganlab import Choices, Range
+from ganlab.commands import Recipe, load_variant, render
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Choices, Range
-from ganlab.plugins.recipes import Recipe
-from ganlab.runs.naming import short
-from ganlab.sweeps.space import Space
+from ganlab.runs import short
+from ganlab_sweep.space import Space
 
 # The longest folder name that is readable in a list.
 _LONGEST = 80
@@ -35,7 +34,7 @@ class Configuration:
     Attributes:
         name: The settings that differ, in a short form that can name a folder.
         settings: The value of each setting that has an effect in it.
-        text: The whole experiment, as `ganlab.config.render` writes it.
+        text: The whole experiment, as a run writes its config.gin.
     """
 
     name: str
@@ -85,10 +84,10 @@ class Configurations:
         Raises:
             GanlabError: The experiment is invalid.
         """
-        variant = config.load_variant(self._sources, self._params, settings)
+        variant = load_variant(self._sources, self._params, settings)
         before = variant.unused if self.unused is None else self.unused
         self.unused = {key: reason for key, reason in before.items() if key in variant.unused}
-        text = config.render(variant.recipe)
+        text = render(variant.recipe)
         self.recipes.append(variant.recipe)
         if text not in self._made:
             self._made[text] = Configuration(self._name(variant.used), dict(variant.used), text)

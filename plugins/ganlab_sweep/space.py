@@ -8,9 +8,9 @@ import re
 import tokenize
 from collections.abc import Mapping, Sequence
 
-from ganlab import composition, config
+from ganlab import Choices, Range
+from ganlab.commands import LISTS, takes_fractions
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Choices, Range
 
 Space = Mapping[str, Choices | Range]
 
@@ -72,7 +72,7 @@ def parse_seeds(text: str) -> list[int]:
 
 def _choices(name: str, value: str, where: str) -> Choices:
     values = _items(value, where)
-    if name.removeprefix("experiment.") in composition.LISTS and name.startswith("experiment."):
+    if name.removeprefix("experiment.") in LISTS and name.startswith("experiment."):
         values = [text if text[0] in "[(%" else f"[{text}]" for text in values]
     written: dict[str, str] = {}
     for text in values:
@@ -133,7 +133,7 @@ def _range(name: str, value: str, where: str) -> Range:
         raise ConfigError(f"{where}: the first number must be below the second, and both finite.")
     if is_log and low <= 0:
         raise ConfigError(f"{where}: on a log scale both numbers must be above 0. Raise {ends[0]}.")
-    fractions = config.takes_fractions(name)
+    fractions = takes_fractions(name)
     whole = low.is_integer() and high.is_integer()
     if fractions is False and not whole:
         raise ConfigError(f"{where}: {name} takes only whole numbers.")

@@ -6,17 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.tables import table_console
-from ganlab.config import files
-from ganlab.runs.changes import MARK, in_words
-from ganlab.runs.health import name_of
-from ganlab.support.formatting import counted
-from ganlab.support.terminal import line
-from ganlab.sweeps import Configuration, Request, Sweep, Trial
-from ganlab.sweeps.request import Proposed
-from ganlab.sweeps.screen import as_data, best, summary, table
-from ganlab.sweeps.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
+from ganlab import commands
+from ganlab.commands import counted, say, say_json, table_console
+from ganlab.files import line
+from ganlab.runs import MARK, changes_in_words, name_of_complaint
+from ganlab_sweep import Configuration, Request, Sweep, Trial
+from ganlab_sweep.request import Proposed
+from ganlab_sweep.screen import as_data, best, summary, table
+from ganlab_sweep.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 
 
 def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
@@ -32,7 +29,7 @@ def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_j
             say(line(first))
     for trial in trials:
         if trial.changes:
-            changed = line(f"{MARK} {trial.name} changed midway, {in_words(trial.changes)}")
+            changed = line(f"{MARK} {trial.name} changed midway, {changes_in_words(trial.changes)}")
             say(f"{changed}: its settings differ from those of its configuration.", err=True)
     for complaint in _complaints(trials):
         say(complaint, err=True)
@@ -59,7 +56,7 @@ def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
     groups: dict[str, dict[str, str]] = {}
     for trial in trials:
         for sentence in trial.health or ():
-            groups.setdefault(name_of(sentence), {}).setdefault(trial.name, sentence)
+            groups.setdefault(name_of_complaint(sentence), {}).setdefault(trial.name, sentence)
     for name, by_trial in groups.items():
         trial_name, sentence = next(iter(by_trial.items()))
         complaint = line(sentence.removeprefix(f"{name}: "))
@@ -104,4 +101,4 @@ def print_plan(
 
 def shown(path: Path) -> str:
     """The path, relative to the working directory if it lies below it."""
-    return line(files.shown(path))
+    return line(commands.shown(path))

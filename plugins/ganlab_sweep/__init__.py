@@ -1,15 +1,15 @@
 """Sweeps: many runs of one experiment, each in its own process, that can be stopped and resumed at any time."""
 
-from ganlab.config import takes_fractions
-from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used
-from ganlab.sweeps.engine import Engine, Screen
-from ganlab.sweeps.metric_follower import last_value
-from ganlab.sweeps.request import Proposed, Request
-from ganlab.sweeps.screen import LiveTable
-from ganlab.sweeps.search_driver import SearchDriver, plan
-from ganlab.sweeps.space import parse_seeds, parse_space
-from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.sweeping import (
+from ganlab_sweep.configurations import Configuration, Configurations, check, check_used
+from ganlab_sweep.durations import Duration
+from ganlab_sweep.engine import Engine, Screen
+from ganlab_sweep.metric_follower import last_value
+from ganlab_sweep.request import Proposed, Request
+from ganlab_sweep.screen import LiveTable
+from ganlab_sweep.search_driver import SearchDriver, plan
+from ganlab_sweep.space import parse_seeds, parse_space
+from ganlab_sweep.store import Sweep
+from ganlab_sweep.sweeping import (
     Plan,
     Swept,
     cores,
@@ -21,7 +21,7 @@ from ganlab.sweeps.sweeping import (
     search_of,
     sweep,
 )
-from ganlab.sweeps.trial import COMPLETED, DIVERGED, ENDED, FAILED, Trial, environment, take_up
+from ganlab_sweep.trial import COMPLETED, DIVERGED, ENDED, FAILED, Trial, environment, take_up
 
 __all__ = [
     "COMPLETED",
@@ -30,6 +30,7 @@ __all__ = [
     "FAILED",
     "Configuration",
     "Configurations",
+    "Duration",
     "Engine",
     "LiveTable",
     "Plan",
@@ -56,5 +57,4 @@ __all__ = [
     "search_of",
     "sweep",
     "take_up",
-    "takes_fractions",
 ]

@@ -12,11 +12,10 @@ from dataclasses import KW_ONLY, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from ganlab.config import objects
+from ganlab.commands import objects, several
 from ganlab.errors import ConfigError
-from ganlab.support import several
-from ganlab.support.schema import FLAG, PATH, TEXT, WORD, items, null_or, number, whole
-from ganlab.sweeps.space import parse_seeds
+from ganlab.files import schema
+from ganlab_sweep.space import parse_seeds
 
 Given = TypeVar("Given")
 Kept = TypeVar("Kept")
@@ -129,21 +128,21 @@ def literal(value: Any) -> str:
     return repr(value.item() if hasattr(value, "item") else value)
 
 
-PATHS = Kind(items(PATH), several.paths)
-PATH_OR_NONE = Kind(null_or(PATH), _or_none(lambda value, name: os.fspath(several.path(value, name))))
+PATHS = Kind(schema.items(schema.PATH), several.paths)
+PATH_OR_NONE = Kind(schema.null_or(schema.PATH), _or_none(lambda value, name: os.fspath(several.path(value, name))))
 FOLDER = Kind(take=several.path)
-TEXTS = Kind(items(TEXT), several.texts)
-TEXT_OR_NONE = Kind(null_or(TEXT))
-NAME = Kind(WORD)
-LISTS = Kind(items(TEXT), _texts_of_dict(lambda value: literal(several.values(value))))
-RANGES = Kind(items(TEXT), _texts_of_dict(str))
-VALUES = Kind(items(TEXT), _texts_of_dict(literal))
-SEEDS = Kind(items(whole()), _seeds)
-SEED = Kind(whole())
-COUNT = Kind(whole(1), several.count)
-COUNT_OR_NONE = Kind(null_or(whole(1)), _or_none(several.count))
-SECONDS = Kind(null_or(number(0, 1e11)), _seconds)
-SWITCH = Kind(FLAG)
+TEXTS = Kind(schema.items(schema.TEXT), several.texts)
+TEXT_OR_NONE = Kind(schema.null_or(schema.TEXT))
+NAME = Kind(schema.WORD)
+LISTS = Kind(schema.items(schema.TEXT), _texts_of_dict(lambda value: literal(several.values(value))))
+RANGES = Kind(schema.items(schema.TEXT), _texts_of_dict(str))
+VALUES = Kind(schema.items(schema.TEXT), _texts_of_dict(literal))
+SEEDS = Kind(schema.items(schema.whole()), _seeds)
+SEED = Kind(schema.whole())
+COUNT = Kind(schema.whole(1), several.count)
+COUNT_OR_NONE = Kind(schema.null_or(schema.whole(1)), _or_none(several.count))
+SECONDS = Kind(schema.null_or(schema.number(0, 1e11)), _seconds)
+SWITCH = Kind(schema.FLAG)
 
 # What a user may give, and what a request keeps.
 _Path = str | os.PathLike[str]

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.interfaces.record import Record
-from ganlab.runs.directory import METRICS, RunDirectory
-from ganlab.telemetry import MetricsFollower
+from ganlab.runs import METRICS, RunDirectory
+from ganlab.telemetry import MetricsFollower, Record
 
 # Sections that run.json keeps apart from the metrics of training, under names without this prefix.
 _APART = ("evaluation", "diagnostics")

@@ -8,18 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ganlab import Job
 from ganlab.errors import RunError
-from ganlab.interfaces import Job
-from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, METRICS
-from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.info import read_fields
-from ganlab.runs.lock import holder
-from ganlab.support.full_disk import is_full, is_full_disk
-from ganlab.support.paths import open_inside
-from ganlab.support.processes import python_command
-from ganlab.sweeps.metric_follower import MetricFollower, last_value
-from ganlab.sweeps.store import Sweep
+from ganlab.files import is_full, is_full_disk, open_inside, python_command
+from ganlab.runs import INFO, METRICS, Change, changes_of, complaints_of, holder, read_fields, warnings_of
+from ganlab_sweep.metric_follower import MetricFollower, last_value
+from ganlab_sweep.store import Sweep
 
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
 COMPLETED, INTERRUPTED, PRUNED = "completed", "interrupted", "pruned"

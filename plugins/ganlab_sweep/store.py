@@ -10,49 +10,44 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.support.atomic import new_folder, write_text
-from ganlab.support.locking import locked_folder
-from ganlab.support.paths import is_name, read_inside
-from ganlab.support.schema import FIGURE, FLAG, PATH, TEXT, fields, items, null_or, table, whole, word
-from ganlab.support.strict_json import read_json
-from ganlab.support.terminal import line
-from ganlab.sweeps.configurations import Configuration
-from ganlab.sweeps.request import Proposed, Request
-from ganlab.telemetry.jsonl import to_json
+from ganlab.files import is_name, line, locked_folder, new_folder, read_inside, read_json, schema, write_text
+from ganlab.telemetry import to_json
+from ganlab_sweep.configurations import Configuration
+from ganlab_sweep.request import Proposed, Request
 
 INFO, TRIALS = "sweep.json", "trials"
 # The largest file that is read, in bytes. A sweep of ten thousand configurations needs a fraction of it.
 _LARGEST = 1 << 26
 
-_SETTINGS = table(TEXT)
+_SETTINGS = schema.table(schema.TEXT)
 # The statuses that a trial may have without a run directory that says so.
 _NOTED = ("pruned", "failed", "timed out", "diverged", "interrupted")
-_SCHEMA = fields(
+_SCHEMA = schema.fields(
     {
-        "asked": fields(
+        "asked": schema.fields(
             {},
             {
                 **{name: each.kind.schema for name, each in Request.settings().items() if each.is_stored},
-                "range": items(TEXT),
-                "direction": word("minimize", "maximize"),
+                "range": schema.items(schema.TEXT),
+                "direction": schema.word("minimize", "maximize"),
             },
         ),
-        "configurations": table(fields({"settings": _SETTINGS}), names=is_name),
-        "proposals": items(
-            fields(
+        "configurations": schema.table(schema.fields({"settings": _SETTINGS}), names=is_name),
+        "proposals": schema.items(
+            schema.fields(
                 {"settings": _SETTINGS},
                 {
-                    "configuration": null_or(TEXT),
-                    "value": null_or(FIGURE),
-                    **dict.fromkeys(("ended", "given_up"), FLAG),
-                    "last_step": null_or(whole()),
-                    "error": TEXT,
+                    "configuration": schema.null_or(schema.TEXT),
+                    "value": schema.null_or(schema.FIGURE),
+                    **dict.fromkeys(("ended", "given_up"), schema.FLAG),
+                    "last_step": schema.null_or(schema.whole()),
+                    "error": schema.TEXT,
                 },
             )
         ),
-        "trials": table(fields({"status": word(*_NOTED), "error": TEXT})),
+        "trials": schema.table(schema.fields({"status": schema.word(*_NOTED), "error": schema.TEXT})),
     },
-    {"folder": PATH, "threads": whole(1)},
+    {"folder": schema.PATH, "threads": schema.whole(1)},
 )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ganlab.interfaces import Launcher
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
-from ganlab.sweeps.trial import INTERRUPTED, Trial
+from ganlab import Launcher
+from ganlab.commands import plugin_code, selector_of
+from ganlab_sweep.trial import INTERRUPTED, Trial
 
 # How long beyond its grace period a launcher may take to kill a job, and how long a killed job may take to end.
 _SLACK_SECONDS = 30.0

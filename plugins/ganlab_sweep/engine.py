@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ganlab import Launcher
+from ganlab.commands import plugin_code, selector_of
 from ganlab.errors import RunError
-from ganlab.interfaces import Launcher
-from ganlab.plugins.blame import plugin_code
-from ganlab.plugins.recipes import selector_of
-from ganlab.sweeps.ending import Ending
-from ganlab.sweeps.search_driver import SearchDriver
-from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trial import (
+from ganlab_sweep.ending import Ending
+from ganlab_sweep.search_driver import SearchDriver
+from ganlab_sweep.store import Sweep
+from ganlab_sweep.trial import (
     COMPLETED,
     DIVERGED,
     ENDED,

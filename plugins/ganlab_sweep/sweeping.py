@@ -12,25 +12,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ParamSpec, get_args, get_type_hints
 
-from ganlab.config import arguments, load_variant
-from ganlab.config.files import find_gin_file
-from ganlab.config.logged import check_logged
-from ganlab.config.registry import Names
+from ganlab import Launcher, Range, Search, __version__, component
+from ganlab.commands import arguments, check_logged, find_gin_file, load_variant, use_plugins
 from ganlab.errors import ConfigError, RunError
-from ganlab.interfaces import Launcher, Range, Search
-from ganlab.plugins.manager import component, current
-from ganlab.runs.experiment_source import use_plugins
-from ganlab.runs.fields import new_path
-from ganlab.runs.plugin_file import recorded
-from ganlab.support.terminal import line
-from ganlab.sweeps.configurations import Configuration, Configurations, check, check_used, varying
-from ganlab.sweeps.engine import Engine, Screen
-from ganlab.sweeps.request import Proposed, Request
-from ganlab.sweeps.search_driver import SearchDriver, plan, start
-from ganlab.sweeps.space import parse_space
-from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trial import Trial, take_up
-from ganlab.version import __version__
+from ganlab.files import line
+from ganlab.runs import new_path, recorded
+from ganlab_sweep.configurations import Configuration, Configurations, check, check_used, varying
+from ganlab_sweep.engine import Engine, Screen
+from ganlab_sweep.request import Proposed, Request
+from ganlab_sweep.search_driver import SearchDriver, plan, start
+from ganlab_sweep.space import parse_space
+from ganlab_sweep.store import Sweep
+from ganlab_sweep.trial import Trial, take_up
 
 
 @dataclass(frozen=True)
@@ -149,7 +142,7 @@ def planned_sweep(request: Request) -> Plan:
         proposals = plan(search, space, request, configurations)
         check_used(configurations)
     if request.objective:
-        check_logged(request.objective, configurations.recipes, Names(current()))
+        check_logged(request.objective, configurations.recipes)
     made = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, made, request.threads or max(1, cores() // request.jobs))
 

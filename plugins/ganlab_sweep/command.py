@@ -10,17 +10,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ganlab.cli.durations import Duration
-from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
-from ganlab.cli.process import unheard
-from ganlab.cli.sweep_output import print_end, print_plan, shown
+from ganlab.commands import (
+    BESIDE_GIN,
+    Collector,
+    LocalPath,
+    complete_folders,
+    exit_code,
+    experiment_options,
+    handling,
+    plugin_options,
+    say,
+    unheard,
+    use_plugins,
+)
 from ganlab.errors import NotNamedError
-from ganlab.runs.experiment_source import use_plugins
-from ganlab.runs.plugin_file import confirmed
-from ganlab.support.signals import Collector, exit_code, handling
-from ganlab.sweeps import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of
-from ganlab.sweeps.request import (
+from ganlab.runs import confirmed
+from ganlab_sweep import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of
+from ganlab_sweep.durations import Duration
+from ganlab_sweep.output import print_end, print_plan, shown
+from ganlab_sweep.request import (
     COUNT,
     COUNT_OR_NONE,
     FOLDER,
@@ -33,11 +41,11 @@ from ganlab.sweeps.request import (
     Kind,
     Request,
 )
-from ganlab.sweeps.screen import LiveTable, summary
+from ganlab_sweep.screen import LiveTable, summary
 
 if TYPE_CHECKING:
-    from ganlab.interfaces import Launcher, Search
-    from ganlab.sweeps import Trial
+    from ganlab import Launcher, Search
+    from ganlab_sweep import Trial
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -72,6 +80,7 @@ def _options_of_request(command: Command) -> Command:
 @click.option(
     "--resume",
     metavar="SWEEP",
+    shell_complete=complete_folders("sweep.json"),
     type=LocalPath(),
     help="Resume the sweep in this folder: finished trials are kept, interrupted trials are resumed.",
 )

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ganlab.runs.changes import MARK
-from ganlab.runs.health import in_brief
-from ganlab.support.formatting import in_time
-from ganlab.support.terminal import line
-from ganlab.sweeps.engine import counts
-from ganlab.sweeps.store import Sweep
-from ganlab.sweeps.trial import (
+from ganlab.commands import in_time
+from ganlab.files import line
+from ganlab.runs import MARK, health_in_brief
+from ganlab_sweep.engine import counts
+from ganlab_sweep.store import Sweep
+from ganlab_sweep.trial import (
     COMPLETED,
     DIVERGED,
     FAILED,
@@ -183,7 +182,7 @@ def _line(trial: Trial) -> str:
     if trial.status != COMPLETED:
         return said
     value = f", {trial.tag} {_value(trial)}" if trial.value is not None else ""
-    return f"{said}{value}{f', unhealthy: {in_brief(trial.health)}' if trial.health else ''}"
+    return f"{said}{value}{f', unhealthy: {health_in_brief(trial.health)}' if trial.health else ''}"
 
 
 def _share(trial: Trial) -> float:
@@ -200,7 +199,7 @@ def _step(trial: Trial) -> str:
 
 
 def _health(trial: Trial) -> str:
-    return "" if trial.health is None else in_brief(trial.health)
+    return "" if trial.health is None else health_in_brief(trial.health)
 
 
 def _value(trial: Trial) -> str:
