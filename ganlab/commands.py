@@ -7,10 +7,20 @@ from ganlab.cli.completing import complete_folders
 from ganlab.cli.durations import Duration
 from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say
-from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
+from ganlab.cli.options import (
+    BESIDE_GIN,
+    HERE,
+    LocalPath,
+    checkpoint_option,
+    experiment_options,
+    plugin_options,
+    run_with_plugins,
+)
 from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
+from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.cli.tables import cell, table_console
+from ganlab.composition import OF_GENERATOR as GENERATOR_SETTINGS
 from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments
 from ganlab.config.overrides import Override
@@ -26,6 +36,7 @@ from ganlab.support.terminal import line
 
 __all__ = [
     "BESIDE_GIN",
+    "GENERATOR_SETTINGS",
     "HERE",
     "KINDS",
     "LOCAL_MODULE",
@@ -39,6 +50,7 @@ __all__ = [
     "Plugins",
     "arguments",
     "cell",
+    "checkpoint_option",
     "command_names",
     "complete_folders",
     "counted",
@@ -55,10 +67,12 @@ __all__ = [
     "printing_to_stderr",
     "read_experiment",
     "reason_of",
+    "run_with_plugins",
     "say",
     "several",
     "shipped_folder",
     "shown",
+    "start_tensorflow",
     "table_console",
     "unheard",
     "use_plugins",

@@ -19,13 +19,14 @@ from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Scorer
+from ganlab.training.graph.sampling import Scorer, first_examples
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.update import batch_of
 from ganlab.training.graph.variables import read
+from ganlab.training.loading import Step, Trained, keep_precision, load_trained
 from ganlab.training.start import train
 
 __all__ = [
@@ -47,6 +48,8 @@ __all__ = [
     "Recipe",
     "ReplicaView",
     "Scorer",
+    "Step",
+    "Trained",
     "Trainer",
     "TrainingState",
     "TrainingStep",
@@ -54,8 +57,11 @@ __all__ = [
     "build_networks",
     "compose",
     "described",
+    "first_examples",
     "has_kernel",
+    "keep_precision",
     "load",
+    "load_trained",
     "make",
     "noise",
     "op_source",

@@ -73,7 +73,7 @@ class CommandGroup(click.Group):
         rows = {name: docstring(target) for name, target in self.own.items()}
         rows |= {name: offer.about() for name, offer in self.applications(ctx).commands.items()}
         rows |= {name: command.help or "" for name, command in self.commands.items()}
-        write_rows(formatter, "Commands", rows)
+        write_rows(formatter, "Commands", {name: rows[name] for name in self.list_commands(ctx)})
 
 
 def write_rows(formatter: click.HelpFormatter, title: str, rows: Mapping[str, str]) -> None:
