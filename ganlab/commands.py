@@ -6,7 +6,7 @@
 from ganlab.cli.completing import complete_folders
 from ganlab.cli.durations import Duration
 from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say
+from ganlab.cli.messages import say, say_json, warn
 from ganlab.cli.options import (
     BESIDE_GIN,
     HERE,
@@ -19,7 +19,8 @@ from ganlab.cli.options import (
 from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.run import last_screen
+from ganlab.cli.tables import cell, print_table, table_console
 from ganlab.composition import OF_GENERATOR as GENERATOR_SETTINGS
 from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments
@@ -59,16 +60,19 @@ __all__ = [
     "find_gin_file",
     "handling",
     "in_time",
+    "last_screen",
     "line",
     "listed",
     "plugin_file_in",
     "plugin_options",
     "plugins",
+    "print_table",
     "printing_to_stderr",
     "read_experiment",
     "reason_of",
     "run_with_plugins",
     "say",
+    "say_json",
     "several",
     "shipped_folder",
     "shown",
@@ -76,4 +80,5 @@ __all__ = [
     "table_console",
     "unheard",
     "use_plugins",
+    "warn",
 ]

@@ -4,13 +4,14 @@ Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are f
 """
 
 from ganlab.composition import LISTS, PARTS, compose, make, parameters
-from ganlab.config import load, render
+from ganlab.config import load, overrides, render
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.blame import plugin_code, sentence
 from ganlab.plugins.recipes import Recipe, described, recipe_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
+from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
@@ -27,6 +28,7 @@ from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.update import batch_of
 from ganlab.training.graph.variables import read
 from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab.training.rewound import Rewound
 from ganlab.training.start import train
 
 __all__ = [
@@ -41,12 +43,14 @@ __all__ = [
     "ConstraintStack",
     "DiagnosticSchedule",
     "Draws",
+    "Evaluation",
     "Inputs",
     "Intermediates",
     "Log",
     "Network",
     "Recipe",
     "ReplicaView",
+    "Rewound",
     "Scorer",
     "Step",
     "Trained",
@@ -66,6 +70,7 @@ __all__ = [
     "noise",
     "op_source",
     "optional",
+    "overrides",
     "parameters",
     "plugin_code",
     "read",
