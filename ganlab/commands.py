@@ -5,12 +5,23 @@
 
 from ganlab.cli.completing import complete_folders
 from ganlab.cli.experiments import read_experiment, use_plugins
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import BESIDE_GIN, HERE, LocalPath, experiment_options, plugin_options
+from ganlab.cli.messages import say, say_json, warn
+from ganlab.cli.options import (
+    BESIDE_GIN,
+    HERE,
+    LocalPath,
+    checkpoint_option,
+    experiment_options,
+    plugin_options,
+    run_with_plugins,
+)
 from ganlab.cli.plugin_commands import command_names
 from ganlab.cli.process import unheard
-from ganlab.cli.tables import cell, table_console
+from ganlab.cli.quiet_start import start_tensorflow
+from ganlab.cli.run import last_screen
+from ganlab.cli.tables import cell, print_table, table_console
 from ganlab.composition import LISTS
+from ganlab.composition import OF_GENERATOR as GENERATOR_SETTINGS
 from ganlab.config import objects, render
 from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments, load_variant, takes_fractions
@@ -30,6 +41,7 @@ from ganlab.support.terminal import line
 
 __all__ = [
     "BESIDE_GIN",
+    "GENERATOR_SETTINGS",
     "HERE",
     "KINDS",
     "LISTS",
@@ -45,6 +57,7 @@ __all__ = [
     "arguments",
     "cell",
     "check_logged",
+    "checkpoint_option",
     "command_names",
     "complete_folders",
     "counted",
@@ -53,6 +66,7 @@ __all__ = [
     "find_gin_file",
     "handling",
     "in_time",
+    "last_screen",
     "line",
     "listed",
     "load_variant",
@@ -61,18 +75,22 @@ __all__ = [
     "plugin_file_in",
     "plugin_options",
     "plugins",
+    "print_table",
     "printing_to_stderr",
     "read_experiment",
     "reason_of",
     "render",
+    "run_with_plugins",
     "say",
     "say_json",
     "selector_of",
     "several",
     "shipped_folder",
     "shown",
+    "start_tensorflow",
     "table_console",
     "takes_fractions",
     "unheard",
     "use_plugins",
+    "warn",
 ]

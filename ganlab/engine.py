@@ -4,7 +4,7 @@ Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are f
 """
 
 from ganlab.composition import LISTS, PARTS, compose, make, parameters
-from ganlab.config import load, render
+from ganlab.config import load, overrides, render
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.blame import plugin_code, sentence
 from ganlab.plugins.recipes import Recipe, described, recipe_of
@@ -12,6 +12,7 @@ from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
+from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
@@ -20,13 +21,15 @@ from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Scorer
+from ganlab.training.graph.sampling import Scorer, first_examples
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.update import batch_of
 from ganlab.training.graph.variables import read
+from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab.training.rewound import Rewound
 from ganlab.training.start import train
 
 __all__ = [
@@ -41,13 +44,17 @@ __all__ = [
     "ConstraintStack",
     "DiagnosticSchedule",
     "Draws",
+    "Evaluation",
     "Inputs",
     "Intermediates",
     "Log",
     "Network",
     "Recipe",
     "ReplicaView",
+    "Rewound",
     "Scorer",
+    "Step",
+    "Trained",
     "Trainer",
     "TrainingState",
     "TrainingStep",
@@ -57,12 +64,16 @@ __all__ = [
     "data_changes",
     "data_of",
     "described",
+    "first_examples",
     "has_kernel",
+    "keep_precision",
     "load",
+    "load_trained",
     "make",
     "noise",
     "op_source",
     "optional",
+    "overrides",
     "parameters",
     "plugin_code",
     "read",

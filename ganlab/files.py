@@ -4,7 +4,7 @@
 """
 
 from ganlab.support import schema
-from ganlab.support.atomic import new_file, new_folder, scratch_folder, write_text
+from ganlab.support.atomic import check_free, new_file, new_folder, scratch_folder, write_text
 from ganlab.support.collector import collect_rarely
 from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.locking import locked_folder
@@ -16,6 +16,7 @@ from ganlab.support.terminal import line
 
 __all__ = [
     "as_name",
+    "check_free",
     "collect_rarely",
     "is_full",
     "is_full_disk",

@@ -1,4 +1,4 @@
-"""Pictures that diagnostics draw, as PNG bytes: curves over depth, histograms, a critic's surface over the plane."""
+"""Pictures as PNG bytes: curves over depth, histograms, a critic's surface over the plane, samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.telemetry.plots import FAKE, REAL, axes_of, draw_points, heights_over, square_around
+from ganlab.telemetry.plots import FAKE, REAL, axes_of, draw_points, heights_over, image_grid, scatter, square_around
 
 _COLOURS = (FAKE, REAL, "#2a8c5a", "#a03070")
 _HALF_LEVELS = 12
@@ -103,9 +103,37 @@ def surface(heights: Any, low: np.ndarray, high: np.ndarray, real: np.ndarray, f
         return encoded()
 
 
+def ways_through(real: np.ndarray | None, samples: np.ndarray, columns: int) -> bytes:
+    """Samples in the plane, joined to paths, and real points.
+
+    Args:
+        real: The real points, `(n, 2)`; None for none.
+        samples: The samples, `(m, 2)`, path by path.
+        columns: Samples of a path.
+
+    Returns:
+        A PNG of 600 x 600 pixels.
+    """
+    low, high = square_around(samples if real is None else real)
+    with axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
+        for way in samples.reshape(-1, columns, 2):
+            axes.plot(way[:, 0], way[:, 1], color=FAKE, linewidth=0.9, alpha=0.7)
+        draw_points(axes, real, samples, low, high)
+        return encoded()
+
+
 def _positive(values: Sequence[float]) -> np.ndarray:
     line = np.asarray(values, np.float64)
     return np.where(np.isfinite(line) & (line > 0), line, np.nan)
 
 
-__all__ = ["heights_over", "histogram", "over_depth", "square_around", "surface"]
+__all__ = [
+    "heights_over",
+    "histogram",
+    "image_grid",
+    "over_depth",
+    "scatter",
+    "square_around",
+    "surface",
+    "ways_through",
+]

@@ -7,7 +7,7 @@ import importlib
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ganlab.errors import ConfigError, MissingDependencyError
 from ganlab.lazy import require
@@ -20,6 +20,7 @@ from ganlab.support.collector import collect_rarely
 
 if TYPE_CHECKING:
     import keras
+    from ganlab_time_travel import Onset, Replayed
 
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ganlab.training.certifying import Certified
     from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
-    from ganlab.training.time_travel import Onset, Replayed
 
 _OF_TRAINING = [
     "ganlab.composition",
@@ -191,10 +191,8 @@ class Run(RunDirectory):
             RunError: The step cannot be trained again.
             ConfigError: A diagnostic is unknown.
         """
-        from ganlab.training.time_travel import replay
-
         step, names = several.whole_number(step, "step"), several.texts(diagnostics, "diagnostics")
-        return replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
+        return _time_travel().replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
 
     def fork(
         self,
@@ -223,14 +221,12 @@ class Run(RunDirectory):
             ConfigError: A setting is wrong, or leaves nothing to train.
             TrainingFailedError: As of `ganlab.train`.
         """
-        from ganlab.training.time_travel import fork
-
         run, at, settings = self.given(experiment), several.whole_number(at, "at"), several.texts(params, "params")
         if run_dir is None:
             beside = run.path.absolute().parent
             run_dir = new_run_path(beside.parent, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
         twin = several.path(run_dir, "run_dir")
-        return cast(Run, fork(run, twin, at=at, params=settings, console=console, say=_warn, as_run=Run))
+        return cast(Run, _time_travel().fork(run, twin, at=at, params=settings, console=console, say=_warn))
 
     def bisect(self, condition: str, *, experiment: Experiment | None = None) -> Onset | None:
         """Finds the first step at which a condition on a metric holds, by training the steps around it again.
@@ -246,10 +242,13 @@ class Run(RunDirectory):
             ConfigError: It is not a condition.
             RunError: The run has no such metric, or the steps cannot be trained again.
         """
-        from ganlab.runs.conditions import parse_condition
-        from ganlab.training.time_travel import bisect
+        application = _time_travel()
+        return application.bisect(self.given(experiment), application.parse_condition(str(condition)), _warn)
 
-        return bisect(self.given(experiment), parse_condition(str(condition)), _warn)
+
+def _time_travel() -> Any:
+    """The application; the core imports none of them."""
+    return importlib.import_module("ganlab_time_travel")
 
 
 def _warn(text: str) -> None:

@@ -4,15 +4,23 @@ COMMAND_NAMES = (
     "run",
     "evaluate",
     "certify",
-    "replay",
-    "fork",
-    "bisect",
-    "sample",
-    "export",
     "runs",
     "plugins",
     "config",
     "compare",
     "doctor",
     "completion",
+)
+
+# The commands that `ganlab --help` lists first, whether ganlab's own or those of an application that comes with it.
+LISTED_FIRST = (
+    "run",
+    "sweep",
+    "evaluate",
+    "certify",
+    "replay",
+    "fork",
+    "bisect",
+    "sample",
+    "export",
 )

@@ -110,9 +110,9 @@ def test_the_exported_generator_takes_labels(run, tmp_path, format):
 
 def test_the_command_draws_a_row_for_each_class(run, tmp_path):
     from click.testing import CliRunner
+    from ganlab_export.pictures import picture
 
     from ganlab.cli import cli
-    from ganlab.exporting.pictures import picture
 
     out = tmp_path / "grid.png"
     done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(out)])

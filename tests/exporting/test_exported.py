@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_export.formats import FORMATS, foreign
 from short_runs import BASE
 
 import ganlab as lab
 from ganlab.errors import ConfigError, IncompatibleError, MissingDependencyError, RunError
 from ganlab.exporting import draw, export
-from ganlab.exporting.formats import FORMATS, foreign
 
 
 def test_the_folder_holds_the_model_samples_facts_and_a_page(digits, tmp_path):

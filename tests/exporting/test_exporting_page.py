@@ -34,7 +34,7 @@ def test_its_commands_and_its_code(tmp_path, monkeypatch, cpus):
 
 
 def test_calls_of_a_conditional_generator_are_those_of_the_page_in_its_export():
-    from ganlab.exporting.readme import readme
+    from ganlab_export.readme import readme
 
     facts = {"format": "saved_model", "sample_shape": [2], "classes": 3, "latent_dim": 4, "value_range": None}
     facts |= {

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from ganlab_export.latents import spherical, truncated
 from scipy import stats
-
-from ganlab.exporting.latents import spherical, truncated
 
 
 def test_entries_beyond_the_limit_are_drawn_again_until_they_are_within():

@@ -62,7 +62,7 @@ ALLOWED = {
     # Templates and styles that ganlab ships.
     "scaffold/packages.py": {"read_text"},
     "comparing/pages.py": {"read_text"},
-    "exporting/readme.py": {"read_text"},
+    "ganlab_export/readme.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},
     "ganlab_tensorboard/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.

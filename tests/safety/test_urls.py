@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from ganlab_time_travel import fork
 
 import ganlab
 from ganlab.bounds import Local
@@ -13,7 +14,6 @@ from ganlab.plugins import manager as plugins
 from ganlab.plugins.annotations import annotation
 from ganlab.support.atomic import new_file, new_folder
 from ganlab.support.paths import is_url, local
-from ganlab.training.time_travel import fork
 
 URLS = [
     "gs://bucket/x",

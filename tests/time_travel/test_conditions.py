@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from ganlab_time_travel.conditions import parse_condition
 
 import ganlab
-from ganlab.runs.conditions import parse_condition
 
 
 @pytest.mark.parametrize(

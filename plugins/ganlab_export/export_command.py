@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.composition import OF_GENERATOR
-from ganlab.exporting import FORMATS
-from ganlab.run import Run
-from ganlab.support.atomic import check_free
+from ganlab import Run
+from ganlab.commands import GENERATOR_SETTINGS, LocalPath, checkpoint_option, run_with_plugins, say, start_tensorflow
+from ganlab.files import check_free
+from ganlab.lazy import require
+from ganlab_export import FORMATS
 
 if TYPE_CHECKING:
-    from ganlab.training.loading import Step
+    from ganlab.engine import Step
 
 
 @click.command("export")
@@ -54,17 +52,15 @@ def export(
     ganlab export runs/quickstart/20260801-120000-s0-1f2e -o generator
     ganlab export RUN -o generator --format keras --checkpoint 5000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.lazy import require
-
     check_free(output)
     exported = Run(run)
-    exported.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
+    exported.recipe(only=GENERATOR_SETTINGS)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     if format == "onnx":
         require("tf2onnx")
-    from ganlab import exporting
+    import ganlab_export
 
-    result = exporting.export(exported, output, format=format, checkpoint=checkpoint)
+    result = ganlab_export.export(exported, output, format=format, checkpoint=checkpoint)
     say(f"Wrote {output}: the generator at step {result['step']}, as {result['model']}.")
     if result["checked"]:
         say("Read back, it draws the same samples.")

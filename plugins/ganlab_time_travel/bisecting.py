@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ganlab import Record
+from ganlab.engine import Rewound
 from ganlab.errors import RunError, nearest
+from ganlab.files import line
 from ganlab.runs import RunDirectory
-from ganlab.runs.conditions import Condition
-from ganlab.support.terminal import line
-from ganlab.telemetry import Record
-from ganlab.training.time_travel.rewound import Rewound
+from ganlab_time_travel.conditions import Condition
 
 # Measured when an evaluation or a diagnostic looks, not in every iteration.
 _NOW_AND_THEN = ("evaluation/", "diagnostics/")

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import compose
-from ganlab.config import flatten
+from ganlab import Run
+from ganlab.commands import listed
+from ganlab.engine import Checkpoint, Checkpoints, Rewound, Trainer, TrainingState, compose, restore, train
 from ganlab.errors import ConfigError, RunError
-from ganlab.runs import RunDirectory, changes
-from ganlab.runs.directory import METRICS
-from ganlab.support.formatting import listed
-from ganlab.support.paths import local
-from ganlab.support.terminal import line
-from ganlab.telemetry import JsonLinesWriter
-from ganlab.telemetry.jsonl import read_metrics
-from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
-from ganlab.training.graph.learning_rate import changed_by_steps
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.trainer import Trainer
-from ganlab.training.prepared import create
-from ganlab.training.recorded_origins import Origins
-from ganlab.training.start import train
-from ganlab.training.time_travel.rewound import Rewound
+from ganlab.files import line, local
+from ganlab.runs import METRICS, RunDirectory
+from ganlab.telemetry import JsonLinesWriter, read_metrics
 
 _LISTED = 4
 
@@ -41,8 +30,7 @@ def fork(
     params: Sequence[str] = (),
     console: bool = False,
     say: Callable[[str], None] = lambda text: None,
-    as_run: Callable[..., RunDirectory] = RunDirectory,
-) -> RunDirectory:
+) -> Run:
     """`ganlab.Run.fork`, which has the documentation; `say` takes sentences about what begins anew or may differ.
 
     The twin's state at that step is the run's, bit for bit; examples and noise depend on the seed and the step alone,
@@ -67,13 +55,6 @@ def fork(
         raise RunError(f"{line(run.path)} diverged at step {rewound.step}, before step {at}.")
     trainer = Trainer(experiment)
     trainer.trace()
-    origins = Origins(experiment.dataset, experiment.recipe)
-    origins.of_trainer(trainer)
-    info, before = run.info, rewound.experiment.steps
-    settings = _changed(run, flatten(experiment.recipe))
-    past = changes.past(info, at)
-    if changes.STEPS in settings and not changed_by_steps(experiment, before, at):
-        past.append({"step": at, "changes": [], changes.EXTENDS: before})
 
     def fill(folder: Path) -> None:
         checkpoints = Checkpoints(folder / "checkpoints")
@@ -84,20 +65,8 @@ def fork(
         _save(checkpoints, trainer, at, rewound.pending if _same_rows(rewound.trainer, trainer) else none)
         _copy_rows(run.path / METRICS, folder / METRICS, at)
 
-    create(
-        experiment,
-        trainer,
-        origins,
-        target,
-        info.get("started_from"),
-        fill,
-        forked_from={"run": str(run.path.absolute()), "step": at, "settings": settings},
-        resumed=past,
-        status="interrupted",
-        step=at,
-        checkpointed=True,
-    )
-    return train(experiment, target, resume=True, console=console, as_run=as_run)
+    rewound.create_fork(trainer, target, fill)
+    return cast(Run, train(experiment, target, resume=True, console=console, as_run=Run))
 
 
 def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.ndarray) -> Checkpoint:
@@ -142,12 +111,6 @@ def _slot_names(optimizer: keras.optimizers.Optimizer, role: str) -> dict[str, s
         kind = "rate" if variable is rate else f"{len(kinds) - ('rate' in kinds)}"
         kinds[kind] = f"{role}/optimizer/{i:04d}"
     return kinds
-
-
-def _changed(run: RunDirectory, now: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in which the twin differs, with its values."""
-    then = flatten(run.recipe())
-    return {name: now.get(name) for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)}
 
 
 def _same_rows(before: Trainer, now: Trainer) -> bool:

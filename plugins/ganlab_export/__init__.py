@@ -6,22 +6,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ganlab.exporting.drawing import Drawn, draw, interpolate
-    from ganlab.exporting.exported import export
+    from ganlab_export.drawing import Drawn, draw, interpolate
+    from ganlab_export.exported import export
 
 # Loaded when first used, since they import TensorFlow.
 _LAZY = {
-    "Drawn": "ganlab.exporting.drawing",
-    "draw": "ganlab.exporting.drawing",
-    "export": "ganlab.exporting.exported",
-    "interpolate": "ganlab.exporting.drawing",
+    "Drawn": "ganlab_export.drawing",
+    "draw": "ganlab_export.drawing",
+    "export": "ganlab_export.exported",
+    "interpolate": "ganlab_export.drawing",
 }
 FORMATS = ("saved_model", "keras", "onnx")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
-        raise AttributeError(f"module 'ganlab.exporting' has no attribute {name!r}")
+        raise AttributeError(f"module 'ganlab_export' has no attribute {name!r}")
     return getattr(importlib.import_module(_LAZY[name]), name)
 
 

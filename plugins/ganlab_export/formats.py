@@ -11,11 +11,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ganlab.engine import Trained, noise
 from ganlab.errors import IncompatibleError, MissingDependencyError
-from ganlab.exporting.latents import Array
 from ganlab.lazy import require
-from ganlab.training.graph import noise
-from ganlab.training.loading import Trained
+from ganlab_export.latents import Array
 
 Generate = Callable[[Array, Array | None], Array]
 

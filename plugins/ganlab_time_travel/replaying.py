@@ -7,15 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ganlab.composition import make
-from ganlab.config import overrides
+from ganlab import Diagnostic, Record
+from ganlab.engine import DiagnosticSchedule, Evaluation, Rewound, make, overrides
 from ganlab.errors import RunError
-from ganlab.interfaces import Diagnostic
 from ganlab.runs import RunDirectory
-from ganlab.telemetry import Record
-from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation
-from ganlab.training.time_travel.rewound import Rewound
 
 # Tags of figures that evaluations and diagnostics add to a step's row.
 _FOUND = ("evaluation/", "diagnostics/")

@@ -9,12 +9,11 @@ from typing import Annotated
 import numpy as np
 
 from ganlab.bounds import Ge, violation
+from ganlab.commands import several
+from ganlab.engine import Step, Trained, keep_precision, load_trained, noise
 from ganlab.errors import ConfigError
-from ganlab.exporting.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
 from ganlab.runs import RunDirectory
-from ganlab.support.several import whole_numbers
-from ganlab.training.graph import noise
-from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab_export.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
 
 _COUNT = Annotated[int, Ge(1)]
 
@@ -118,7 +117,7 @@ def _check_numbers(**numbers: int) -> None:
 
 def _asked(trained: Trained, asked: int | Sequence[int] | None) -> Array | None:
     """The asked labels, checked; None if none are asked for."""
-    labels = [] if asked is None else whole_numbers(asked, "labels")
+    labels = [] if asked is None else several.whole_numbers(asked, "labels")
     if not labels:
         return None
     classes = trained.sample.classes

@@ -6,13 +6,12 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ganlab.composition import make
 from ganlab.errors import GanlabError, IncompatibleError
+from ganlab.pictures import image_grid, scatter, ways_through
 from ganlab.runs import RunDirectory
-from ganlab.telemetry.plots import FAKE, axes_of, draw_points, image_grid, scatter, square_around
 
 if TYPE_CHECKING:
-    from ganlab.exporting.drawing import Drawn
+    from ganlab_export.drawing import Drawn
 
 # The number of real points, as in training's own pictures.
 _REAL = 1000
@@ -56,18 +55,11 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     if not are_points(shape):
         return image_grid(drawn.samples, columns)
     real = _real(run)
-    if not ways:
-        return scatter(real, drawn.samples)
-    low, high = square_around(drawn.samples if real is None else real)
-    with axes_of(6, 6, (0.08, 0.06, 0.88, 0.86)) as (axes, encoded):
-        for way in drawn.samples.reshape(-1, columns or 1, 2):
-            axes.plot(way[:, 0], way[:, 1], color=FAKE, linewidth=0.9, alpha=0.7)
-        draw_points(axes, real, drawn.samples, low, high)
-        return encoded()
+    return ways_through(real, drawn.samples, columns or 1) if ways else scatter(real, drawn.samples)
 
 
 def _real(run: RunDirectory) -> Any:
-    from ganlab.training.graph.sampling import first_examples
+    from ganlab.engine import first_examples, make
 
     try:
         arguments = run.recipe(only=("dataset", "seed")).arguments

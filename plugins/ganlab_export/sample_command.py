@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.composition import OF_GENERATOR
-from ganlab.run import Run
-from ganlab.support.terminal import line
+from ganlab import Run
+from ganlab.commands import (
+    GENERATOR_SETTINGS,
+    LocalPath,
+    checkpoint_option,
+    line,
+    run_with_plugins,
+    say,
+    start_tensorflow,
+)
+from ganlab.files import new_file
 
 if TYPE_CHECKING:
-    from ganlab.exporting import Drawn
-    from ganlab.training.loading import Step
+    from ganlab.engine import Step
+    from ganlab_export import Drawn
 
 _ENDINGS = (".png", ".npz")
 # As many images as the sample pictures of training show.
@@ -84,7 +89,7 @@ def sample(
     ganlab sample RUN --label 3 -o threes.png
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.exporting.pictures import are_points, check_picture, picture
+    from ganlab_export.pictures import are_points, check_picture, picture
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)
@@ -94,13 +99,13 @@ def sample(
         check_picture(shape)
         if are_points(shape) and not interpolate and (rows or columns):
             raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
-    drawn_from.recipe(only=OF_GENERATOR)  # reports a mistake in it before TensorFlow starts
+    drawn_from.recipe(only=GENERATOR_SETTINGS)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
-    from ganlab import exporting
+    import ganlab_export
 
     if interpolate:
         rows, columns = rows or _ROWS, columns or _COLUMNS
-        drawn = exporting.interpolate(
+        drawn = ganlab_export.interpolate(
             drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
         )
     else:
@@ -111,7 +116,7 @@ def sample(
             labels = tuple(label for label in shown for _ in range(columns))
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
-        drawn = exporting.draw(
+        drawn = ganlab_export.draw(
             drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
         )
     png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
@@ -138,8 +143,6 @@ def _check_options(
 
 def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
     import numpy as np
-
-    from ganlab.support.atomic import new_file
 
     with new_file(output) as file:
         if png is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from ganlab.composition import compose
 from ganlab.config import flatten
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
-from ganlab.runs.changes import changes_of, ends_of, settled_at
+from ganlab.runs.changes import EXTENDS, STEPS, changes_of, ends_of, past, settled_at
 from ganlab.runs.given import differences
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
@@ -19,9 +20,11 @@ from ganlab.support.terminal import line
 from ganlab.telemetry import Record
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.graph.guards import check_finite
+from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.tf_errors import of_several
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.pending_rows import Rows
+from ganlab.training.prepared import create
 from ganlab.training.recorded_origins import Origins
 from ganlab.training.starting_weights import start_from
 
@@ -35,7 +38,8 @@ class Rewound:
     """A run's trainer, rewound to the newest checkpoint that is early enough, or to the start.
 
     Attributes:
-        experiment: The run's experiment.
+        run: The run.
+        experiment: Its experiment.
         trainer: Its trainer; `trainer.state` is the training at the present step.
         start: The step of the checkpoint that training begins from here; 0 for new weights.
         ends: The steps at which the run ends, or ended before it was extended.
@@ -56,7 +60,7 @@ class Rewound:
                 its config.gin was edited; or the experiment that a caller gave for it has other data.
         """
         run.check()
-        info = run.info
+        self.run, info = run, run.info
         done = info.get("step", 0)
         if not 0 <= step <= until <= done:
             raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
@@ -152,6 +156,39 @@ class Rewound:
             yield step, values
             seconds = max(time.monotonic() - begun, 1e-6)
             length = max(1, min(2 * length, int(length * _CHUNK_SECONDS / seconds)))
+
+    def create_fork(self, trainer: Trainer, folder: Path, fill: Callable[[Path], None]) -> None:
+        """Creates the directory of a run that is forked here: one that was interrupted at this step.
+
+        Args:
+            trainer: The fork's trainer, after tracing.
+            folder: The directory, which does not exist.
+            fill: Writes its checkpoints and rows into it, before it has its name.
+
+        Raises:
+            RunError: It exists, or cannot be created.
+        """
+        experiment, info, at = trainer.experiment, self.run.info, self.step
+        origins = Origins(experiment.dataset, experiment.recipe)
+        origins.of_trainer(trainer)
+        then, now = flatten(self.run.recipe()), flatten(experiment.recipe)
+        settings = {name: now.get(name) for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)}
+        resumed = past(info, at)
+        if STEPS in settings and not changed_by_steps(experiment, self.experiment.steps, at):
+            resumed.append({"step": at, "changes": [], EXTENDS: self.experiment.steps})
+        create(
+            experiment,
+            trainer,
+            origins,
+            folder,
+            info.get("started_from"),
+            fill,
+            forked_from={"run": str(self.run.path.absolute()), "step": at, "settings": settings},
+            resumed=resumed,
+            status="interrupted",
+            step=at,
+            checkpointed=True,
+        )
 
     def _rows_of(self, every: int) -> Rows:
         return Rows(self.trainer.metrics, every, self.experiment.replicas, self.experiment.critic_steps)

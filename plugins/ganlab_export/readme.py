@@ -11,6 +11,6 @@ def readme(info: Mapping[str, Any]) -> str:
     """The page for the content of an export.json."""
     from jinja2 import StrictUndefined, Template
 
-    text = resources.files("ganlab.exporting").joinpath("templates", "README.md.jinja").read_text(encoding="utf-8")
+    text = resources.files("ganlab_export").joinpath("templates", "README.md.jinja").read_text(encoding="utf-8")
     template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     return template.render(info, shape=tuple(info["sample_shape"]))

@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say, say_json, warn
-from ganlab.cli.options import LocalPath, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import print_table
-from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.run import Run
-from ganlab.support.terminal import line
+from ganlab import Run
+from ganlab.commands import (
+    LocalPath,
+    line,
+    print_table,
+    printing_to_stderr,
+    run_with_plugins,
+    say,
+    say_json,
+    start_tensorflow,
+    warn,
+)
 
 if TYPE_CHECKING:
-    from ganlab.training.time_travel import Replayed
+    from ganlab_time_travel import Replayed
 
 
 @click.command("replay")
@@ -53,7 +58,7 @@ def replay(
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
-        from ganlab.training.time_travel import replay as again
+        from ganlab_time_travel import replay as again
 
         replayed = again(looked_at, step=step, diagnostics=diagnostics, say=warn)
     if as_json:

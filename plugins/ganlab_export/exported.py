@@ -11,16 +11,15 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ganlab.engine import Step, Trained, keep_precision, load_trained
 from ganlab.errors import ConfigError, IncompatibleError, nearest
-from ganlab.exporting.formats import FORMATS, Format
-from ganlab.exporting.latents import Array
-from ganlab.exporting.readme import readme
+from ganlab.files import check_free, local, new_folder
 from ganlab.runs import RunDirectory
-from ganlab.support.atomic import check_free, new_folder
-from ganlab.support.paths import local
-from ganlab.telemetry.jsonl import to_json
-from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab.telemetry import to_json
 from ganlab.version import __version__
+from ganlab_export.formats import FORMATS, Format
+from ganlab_export.latents import Array
+from ganlab_export.readme import readme
 
 INFO, SAMPLES, README = "export.json", "samples.npz", "README.md"
 _COUNT = 16

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.messages import say, warn
-from ganlab.cli.options import LocalPath, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.run import Run
+from ganlab import Run
+from ganlab.commands import LocalPath, exit_code, last_screen, run_with_plugins, say, start_tensorflow, warn
 from ganlab.runs import check_place, new_run_path
-from ganlab.support.signals import exit_code
 
 
 @click.command("fork")
@@ -44,18 +41,16 @@ def fork(
     ganlab fork RUN --at 4000 --param 'constraints.gradient_penalty.weight=1.0'
     ganlab compare RUN TWIN --paired
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.cli.run import last_screen
-
     parent = Run(run)
     recipe = parent.recipe(params)  # reports a mistake in it before TensorFlow starts
     where = parent.path.absolute().parent
     path = new_run_path(where.parent, where.name, int(recipe.arguments.get("seed", 0)), name)
     check_place(path)
     start_tensorflow()
-    from ganlab.training.time_travel import fork as train_twin
+    from ganlab_time_travel import fork as train_twin
 
-    twin = train_twin(parent, path, at=at, params=params, console=True, say=warn, as_run=Run)
+    twin = train_twin(parent, path, at=at, params=params, console=True, say=warn)
     info = twin.info
-    say(last_screen(twin))  # type: ignore[arg-type]
+    say(last_screen(twin))
     if info.get("status") == "interrupted":
         ctx.exit(exit_code(str(info.get("signal"))))

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say, say_json, warn
-from ganlab.cli.options import LocalPath, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import print_table
-from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.run import Run
-from ganlab.runs.conditions import parse_condition
-from ganlab.support.terminal import line
+from ganlab import Run
+from ganlab.commands import (
+    LocalPath,
+    line,
+    print_table,
+    printing_to_stderr,
+    run_with_plugins,
+    say,
+    say_json,
+    start_tensorflow,
+    warn,
+)
+from ganlab_time_travel import parse_condition
 
 if TYPE_CHECKING:
-    from ganlab.training.time_travel import Onset
+    from ganlab_time_travel import Onset
 
 _SHOWN = 12
 
@@ -50,7 +55,7 @@ def bisect(
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
-        from ganlab.training.time_travel import bisect as search
+        from ganlab_time_travel import bisect as search
 
         first = search(looked_at, asked, warn)
     if as_json:
