@@ -3,7 +3,8 @@
 import keras
 import numpy as np
 import pytest
-from views import Critic, Views, component
+from small import Layers
+from views import Views, component
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
@@ -111,7 +112,7 @@ def linear(x):
 
 
 def test_a_linear_critic_as_the_constraints_make_it():
-    view = Views(constraints=[Third()], architecture=Critic(outputs=linear))()
+    view = Views(constraints=[Third()], architecture=Layers(critic=linear))()
     w, b = view.weights["line/kernel"], view.weights["line/bias"]
     np.testing.assert_allclose(view.effective["line/kernel"], w / 3, rtol=1e-6)
     x = np.random.default_rng(0).normal(size=(2500, 2)).astype(np.float32)  # more than are computed in one piece
@@ -131,7 +132,7 @@ class Tiny(ganlab.Constraint):
 
 
 def test_slopes_whose_squares_underflow_are_reported():
-    view = Views(constraints=[Tiny()], architecture=Critic(outputs=linear))()
+    view = Views(constraints=[Tiny()], architecture=Layers(critic=linear))()
     expected = 1e-25 * np.linalg.norm(view.weights["line/kernel"].astype(np.float64))
     np.testing.assert_allclose(view.slopes(view.real), np.full(12, expected), rtol=1e-5)
 
@@ -152,7 +153,11 @@ class Own(keras.Model):
 
 
 def test_layers_are_in_order_for_any_model_and_activations_are_theirs():
-    view = Views(architecture=Critic(model=Own))()
+    class Owning(Layers):
+        def critic(self, sample_shape):
+            return Own()
+
+    view = Views(architecture=Owning())()
     assert [(layer.name, layer.kind, layer.activation) for layer in view.layers] == [
         ("twice", "Dense", ""),
         ("inner", "Dense", "relu"),
@@ -179,6 +184,10 @@ def convolutional(x):
     return keras.layers.Dense(1, name="score")(keras.layers.Flatten(name="flat")(x))
 
 
+def pictures(z):
+    return keras.layers.Reshape((6, 6, 1))(keras.layers.Dense(36)(z))
+
+
 def test_images_and_a_constraint_that_normalizes_slopes():
     pixels = np.random.default_rng(0).uniform(-1, 1, size=(20, 6, 6, 1)).astype(np.float32)
 
@@ -196,7 +205,8 @@ def test_images_and_a_constraint_that_normalizes_slopes():
 
             return transformed
 
-    view = Views(dataset=Images(), architecture=Critic(outputs=convolutional), constraints=[Normalized()])()
+    networks = Layers(generator=pictures, critic=convolutional)
+    view = Views(dataset=Images(), architecture=networks, constraints=[Normalized()])()
     assert [layer.name for layer in view.layers] == ["first", "flat", "score"]
     assert view.activations(view.real)["first"].shape == (12, 3, 3, 3)
     assert view.gradients(0).activations["first"].shape == (24, 3, 3, 3)
@@ -265,7 +275,7 @@ def attentive(x):
 
 
 def test_arrays_shared_between_diagnostics_are_read_only():
-    view = Views(architecture=Critic(outputs=attentive))()
+    view = Views(architecture=Layers(critic=attentive))()
     assert view.weights["attention/gamma"].shape == ()
     gradients = view.gradients(0)
     for array in (view.real, view.fake, *view.weights.values(), *view.effective.values(), *gradients.weights.values()):

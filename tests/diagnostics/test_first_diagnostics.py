@@ -397,7 +397,6 @@ def test_a_critic_whose_units_cannot_die():
             {"points": 1},
             "diagnostics.lipschitz_interval.points = 1 must be a whole number of at least 2",
         ),
-        ("surface", {"half_width": -1.0}, "diagnostics.surface.half_width = -1.0 must be above 0 and finite, or None"),
         ("surface", {"points": 0}, "diagnostics.surface.points = 0 must be a whole number of at least 1"),
     ],
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import keras
 import numpy as np
+from small import small
 
 import ganlab
 from ganlab.training.diagnostics.view import CriticFunctions, View
@@ -16,49 +16,8 @@ def component(kind, name, **arguments):
     return ganlab.component(kind, name)(**arguments)
 
 
-def strategy(replicas):
-    if replicas == 0:
-        return component("strategies", "one_device", device="CPU:0")
-    return component("strategies", "mirrored", virtual_replicas=replicas)
-
-
 def experiment(replicas=0, **parts):
-    """Two hidden layers of eight units on the 8 Gaussians, smooth so that no kink magnifies rounding."""
-    optimizer = component("optimizers", "sgd", learning_rate=0.01)
-    given = {
-        "dataset": component("datasets", "gaussian_ring"),
-        "architecture": component("architectures", "mlp", width=8, depth=2, activation="tanh", latent_dim=3),
-        "loss": component("losses", "wasserstein"),
-        "strategy": strategy(replicas),
-        "critic_optimizer": optimizer,
-        "generator_optimizer": optimizer,
-        "batch_size": 12,
-        "critic_steps": 2,
-        "steps": 4,
-        "log_every": 2,
-        "jit": "off",
-    }
-    return ganlab.experiment(**{**given, **parts})
-
-
-class Critic(ganlab.Architecture):
-    """A critic from a function `inputs -> outputs` or from a class of its own, `() -> keras.Model`."""
-
-    latent_dim = 3
-
-    def __init__(self, *, outputs=None, model=None):
-        self._outputs, self._model = outputs, model
-
-    def generator(self, sample_shape):
-        z = keras.Input((self.latent_dim,))
-        size = int(np.prod(sample_shape))
-        return keras.Model(z, keras.layers.Reshape(sample_shape)(keras.layers.Dense(size)(z)))
-
-    def critic(self, sample_shape):
-        if self._model is not None:
-            return self._model()
-        x = keras.Input(sample_shape)
-        return keras.Model(x, self._outputs(x))
+    return small(replicas, **{"critic_steps": 2, "steps": 4, "log_every": 2, **parts})
 
 
 class Views:

@@ -12,8 +12,6 @@ import workers
 
 import ganlab
 
-_WAIT = 240
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -32,38 +30,21 @@ def arguments(name, strategy="multi_worker"):
     return "--gin", "experiment.gin", "--name", name, *(word for param in params for word in ("--param", param))
 
 
-def ended(processes):
-    try:
-        outputs = [process.communicate(timeout=_WAIT)[0] for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    return [process.returncode for process in processes], outputs
-
-
 def run(folder, name):
     return ganlab.Run(folder / "runs" / "experiment" / name)
-
-
-def wait_for_a_checkpoint(path, processes):
-    until = time.monotonic() + _WAIT
-    while not list(path.glob("checkpoints/step-*")):
-        assert time.monotonic() < until
-        assert all(process.poll() is None for process in processes), [p.communicate()[0] for p in processes]
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
 def four(folder):
     """The run of four processes of which one is slow, and what each of them printed."""
     processes = workers.start_several(folder, 4, *arguments("four"))
-    wait_for_a_checkpoint(folder / "runs" / "experiment" / "four", processes)
+    workers.wait_for_checkpoints(folder / "runs" / "experiment" / "four", 1, processes)
     for _ in range(3):  # the others wait
         os.kill(processes[2].pid, signal.SIGSTOP)
         time.sleep(0.7)
         os.kill(processes[2].pid, signal.SIGCONT)
         time.sleep(0.1)
-    codes, outputs = ended(processes)
+    codes, outputs = workers.ended(processes)
     assert codes == [0, 0, 0, 0], "\n".join(outputs)
     return run(folder, "four"), outputs
 
@@ -73,7 +54,7 @@ def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(fold
     four, outputs = four
     assert "Completed at step 12 of 12" in outputs[0]
     assert all("Worker done" in output for output in outputs[1:])
-    codes, outputs = ended([workers.start(folder, *arguments("one", "one_device"))])
+    codes, outputs = workers.ended([workers.start(folder, *arguments("one", "one_device"))])
     assert codes == [0], outputs[0]
     assert {path.name for path in (folder / "runs" / "experiment").iterdir()} <= {"four", "one", "lost"}
     one = run(folder, "one")
@@ -98,17 +79,12 @@ def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(fold
 @pytest.mark.slow
 def test_a_lost_worker_ends_all_four_which_resume_bit_for_bit(folder, four):
     processes = workers.start_several(folder, 4, *arguments("lost"))
-    wait_for_a_checkpoint(folder / "runs" / "experiment" / "lost", processes)
+    workers.wait_for_checkpoints(folder / "runs" / "experiment" / "lost", 1, processes)
     os.kill(processes[3].pid, signal.SIGKILL)
-    codes, outputs = ended(processes)
+    codes, outputs = workers.ended(processes)
     assert codes == [1, 1, 1, -signal.SIGKILL], "\n".join(outputs)
     assert all("another worker is gone" in output for output in outputs[:3])
     assert run(folder, "lost").info["status"] == "interrupted"
-    codes, outputs = ended(workers.start_several(folder, 4, "--resume", str(run(folder, "lost").path)))
+    codes, outputs = workers.ended(workers.start_several(folder, 4, "--resume", str(run(folder, "lost").path)))
     assert codes == [0, 0, 0, 0], "\n".join(outputs)
-    whole, lost = four[0], run(folder, "lost")
-    assert (whole.path / "metrics.jsonl").read_bytes() == (lost.path / "metrics.jsonl").read_bytes()
-    (_, one), (_, other) = workers.numbers(whole), workers.numbers(lost)
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        np.testing.assert_array_equal(other[name], value, err_msg=name)
+    workers.assert_equal_bits(four[0], run(folder, "lost"))

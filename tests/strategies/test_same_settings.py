@@ -99,8 +99,8 @@ def test_two_processes_with_different_weights_of_a_penalty_train_nothing(tmp_pat
         workers.start(tmp_path, "--gin", "e.gin", "--name", "x", *more, TF_CONFIG=workers.config(hosts, index))
         for index, more in enumerate(([], other))
     ]
-    outputs = [process.communicate(timeout=300)[0] for process in started]
-    assert [process.returncode for process in started] == [2, 2], "\n".join(outputs)
+    codes, outputs = workers.ended(started)
+    assert codes == [2, 2], "\n".join(outputs)
     for output, weight in zip(outputs, ("10.0", "1000"), strict=True):
         assert f"not all have constraints.gradient_penalty.weight = {weight}, as this one has" in output
         assert "Traceback" not in output

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import tensorflow as tf
 import ganlab
 from ganlab.training.checkpoints import Checkpoints
 
+PATIENCE = 300
 EXPERIMENT = """
 experiment.dataset = @datasets.digits()
 experiment.architecture = @architectures.mlp()
@@ -47,6 +49,38 @@ def start_several(folder: Path, count: int, *arguments: str) -> list[subprocess.
     """Workers that train one run."""
     hosts = free_addresses(count)
     return [start(folder, *arguments, TF_CONFIG=config(hosts, index)) for index in range(count)]
+
+
+def ended(processes: list[subprocess.Popen[str]]) -> tuple[list[int], list[str]]:
+    """The exit codes of processes, once all have ended, and what each printed."""
+    try:
+        outputs = [process.communicate(timeout=PATIENCE)[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return [process.returncode for process in processes], outputs
+
+
+def wait_for_checkpoints(run: Path, count: int, processes: list[subprocess.Popen[str]]) -> None:
+    """Waits until this many more checkpoints are written by processes that still run."""
+    seen: set[str] = set()
+    deadline = time.monotonic() + PATIENCE
+    before = {path.name for path in (run / "checkpoints").glob("step-*")}
+    while len(seen) < count:
+        assert time.monotonic() < deadline
+        assert all(process.poll() is None for process in processes), [p.communicate()[0] for p in processes]
+        seen |= {path.name for path in (run / "checkpoints").glob("step-*")} - before
+        time.sleep(0.01)
+
+
+def assert_equal_bits(one: ganlab.Run, other: ganlab.Run) -> None:
+    """Asserts that two runs have the same rows and the same last checkpoint, bit for bit."""
+    assert (one.path / "metrics.jsonl").read_bytes() == (other.path / "metrics.jsonl").read_bytes()
+    (step, mine), (other_step, others) = numbers(one), numbers(other)
+    assert step == other_step
+    assert mine.keys() == others.keys()
+    for name, value in mine.items():
+        np.testing.assert_array_equal(others[name], value, err_msg=name)
 
 
 def config(hosts: list[str], index: int) -> str:

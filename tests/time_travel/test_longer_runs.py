@@ -3,13 +3,22 @@
 import shutil
 
 import pytest
-from short_rings import CONSTANT, RING, invoke, trained
+from short_rings import CONSTANT, RING, SMALL, invoke, trained
 
 import ganlab
+from ganlab import config
+from ganlab.composition import compose
+from ganlab.plugins import manager as plugins
+from ganlab.training.graph.learning_rate import changed_by_steps
 
 LOOKING = f"{CONSTANT}\nexperiment.diagnostics = [@diagnostics.gradient_norms()]\ndiagnostics.gradient_norms.every = 9"
 RATE = "optimizers.adam.learning_rate"
 WEIGHT = "constraints.gradient_penalty.weight"
+NAMES = {
+    RATE: ["critic_optimizer/learning_rate", "generator_optimizer/learning_rate"],
+    WEIGHT: ["gradient_penalty/weight"],
+    "": [],
+}
 LONGER = ("--param", "experiment.steps=31")
 
 # Name: the setting, and what depends on the number of steps; empty for nothing in the 23 steps that are trained.
@@ -136,27 +145,33 @@ def test_steps_before_a_fork_with_other_settings_are_refused_and_their_run_is_na
     assert second.replay(23).differing == []
 
 
-@pytest.mark.parametrize("schedule", [pytest.param(name, marks=pytest.mark.slow) for name in SCHEDULES])
-def test_a_run_is_extended_unless_a_schedule_depends_on_its_steps(tmp_path, cpus, schedule, monkeypatch):
+def settings_of(schedule):
     settings, depends = SCHEDULES[schedule]
-    run = trained(
-        tmp_path,
-        settings if "adam.schedule" in settings else f"{CONSTANT}\n{settings}",
-        HALVES if "halves" in settings else "",
-    )
+    return settings if "adam.schedule" in settings else f"{CONSTANT}\n{settings}", NAMES[depends]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_what_depends_on_the_number_of_steps_is_named(tmp_path, cpus, schedule):
+    settings, names = settings_of(schedule)
+    (tmp_path / "e.gin").write_text(f"{SMALL}experiment.steps = 31\n{settings}")
+    (tmp_path / "ganlab_plugins.py").write_text(HALVES)
+    with plugins.using():
+        ganlab.use_plugin_file(tmp_path / "ganlab_plugins.py")
+        assert changed_by_steps(compose(config.load([tmp_path / "e.gin"])), 23, 23) == names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["all of the run", "a part of it"])
+def test_a_run_is_extended_unless_a_schedule_depends_on_its_steps(tmp_path, cpus, schedule):
+    settings, names = settings_of(schedule)
+    run = trained(tmp_path, settings)
     before = run.info
-    monkeypatch.chdir(tmp_path)
-    plugin = ("--plugin-file", "ganlab_plugins.py") if "halves" in settings else ()
-    result = invoke("run", "--resume", run.path, *LONGER, *plugin, code=2 if depends else 0)
-    if not depends:
+    result = invoke("run", "--resume", run.path, *LONGER, code=2 if names else 0)
+    if not names:
         assert run.info["steps"] == 31
         assert run.replay(16).differing == []
         return
-    name = {
-        RATE: "critic_optimizer/learning_rate, generator_optimizer/learning_rate",
-        WEIGHT: "gradient_penalty/weight",
-    }
-    assert f"experiment.steps: 23, and now 31, on which {name[depends]} depend" in result.stderr
+    assert f"experiment.steps: 23, and now 31, on which {', '.join(names)} depend" in result.stderr
     assert "--allow-changes" in result.stderr
     assert run.info == before
 

@@ -7,7 +7,6 @@ from ganlab.plugins import manager as plugins
 @pytest.fixture
 def plugged():
     """Loads further plugins beside the installed ones: `plugged(spy=Spy())`."""
-    before = plugins.current()
 
     def add(**modules):
         found = plugins.discover()
@@ -15,8 +14,8 @@ def plugged():
             found.add(plugins.Plugin(name, "tests", ""), lambda module=module: module)
         return plugins.use(found)
 
-    yield add
-    plugins.use(before)
+    with plugins.using(plugins.current()):
+        yield add
 
 
 @pytest.fixture(scope="session")
@@ -49,9 +48,7 @@ def brief(cpus):
 @pytest.fixture(scope="module")
 def contract_constraints():
     """The constraints of contract_plugin.py, found like an outside plugin's."""
-    before = plugins.current()
     found = plugins.discover()
     found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
-    plugins.use(found)
-    yield
-    plugins.use(before)
+    with plugins.using(found):
+        yield

@@ -33,16 +33,12 @@ class Dragan(ganlab.Constraint):
     Also keeps a running mean of that deviation, and logs with every way to reduce.
     """
 
-    def __init__(self, *, local: bool = False) -> None:
-        self.local = local
-
     def initial_state(self, weights):
         return {"deviation": tf.zeros([]), "updates": tf.zeros([], tf.int32)}
 
     def advance(self, weights, state, batch, replica):
-        across = tf.identity if self.local else replica.mean
-        mean = across(tf.reduce_mean(batch.real))
-        deviation = tf.sqrt(across(tf.reduce_mean(tf.square(batch.real - mean))))
+        mean = replica.mean(tf.reduce_mean(batch.real))
+        deviation = tf.sqrt(replica.mean(tf.reduce_mean(tf.square(batch.real - mean))))
         replica.log("deviation", deviation)
         return {"deviation": 0.5 * state["deviation"] + 0.5 * deviation, "updates": state["updates"] + 1}
 

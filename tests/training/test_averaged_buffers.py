@@ -1,8 +1,8 @@
-"""`experiment.ema_buffers`: the generator's moving statistics are averaged beside its weights."""
+"""The generator's averages, and `experiment.ema_buffers`: its moving statistics are averaged beside its weights."""
 
 import numpy as np
 import pytest
-from small import Layers, assert_same, normalized_generator, small, trained, values
+from small import Layers, normalized_generator, small, trained, values
 from whole_runs import checkpointed, train
 
 import ganlab
@@ -38,39 +38,42 @@ def of(prefix, given):
     return {name.removeprefix(prefix): value for name, value in given.items() if name.startswith(prefix)}
 
 
+FOLLOWED = {AVERAGE: BUFFERS, "generator/average/": "generator/weights/"}
+
+
 @pytest.mark.parametrize("settings", [{"ema_decay": 0.3}, {"ema_half_life": 24.0}, {"ema_decay": 0.7, "ema_start": 2}])
 @pytest.mark.parametrize("replicas", [0, 2])
-def test_averaged_buffers_are_their_recursion(replicas, settings):
+def test_averages_are_their_recursion(replicas, settings):
     trainer = Trainer(normalized(replicas, critic_steps=2, **settings))
-    average = {name: v.astype(np.float64) for name, v in of(BUFFERS, values(trainer.state)).items()}
-    assert len(average) == 2  # the moving mean and variance
+    start = values(trainer.state)
+    following = {f"{kept}{name}": f"{now}{name}" for kept, now in FOLLOWED.items() for name in of(now, start)}
+    assert {name for name in start if name.startswith(tuple(FOLLOWED))} == following.keys()
+    assert sum(name.startswith(AVERAGE) for name in following) == 2  # the moving mean and variance
+    average = {name: start[now].astype(np.float64) for name, now in following.items()}
+    for name, value in average.items():
+        np.testing.assert_array_equal(start[name], value)
     for step in range(5):
         trainer.train(1)
         now = values(trainer.state)
         # After a half-life of two batches of 12, half of the weight is left.
         decay = settings.get("ema_decay", 0.5**0.5)
+        # It follows more quickly at first: the decay is (1 + t) / (10 + t) until that exceeds what is asked for.
         early = 0.0 if step < settings.get("ema_start", 0) else decay
         decay = early if "ema_start" in settings else min(decay, (1 + step) / (10 + step))
-        average = {name: decay * v + (1 - decay) * of(BUFFERS, now)[name] for name, v in average.items()}
-    for name, value in of(AVERAGE, now).items():
-        np.testing.assert_allclose(value, average[name], rtol=1e-5, atol=1e-7)
-        assert np.abs(value - now[f"{BUFFERS}{name}"]).max() > 1e-4
+        average = {name: decay * v + (1 - decay) * now[following[name]] for name, v in average.items()}
+    for name, value in average.items():
+        np.testing.assert_allclose(now[name], value, rtol=1e-5, atol=1e-7, err_msg=name)
+        if name.startswith(AVERAGE):
+            assert np.abs(value - now[following[name]]).max() > 1e-4
 
 
 def test_averaged_buffers_change_nothing_else():
-    off, on = (trained(0, count=4, **_parts(flag)) for flag in (False, True))
+    parts = {"architecture": Layers(generator=normalized_generator), "ema_decay": 0.9, "count": 4}
+    off, on = (trained(0, ema_buffers=flag, **parts) for flag in (False, True))
     assert of(AVERAGE, off.values) == {}
     assert {name for name in on.values if not name.startswith(AVERAGE)} == off.values.keys()
     for name, value in off.values.items():
         np.testing.assert_array_equal(on.values[name], value, name)
-
-
-def test_averaged_buffers_are_equal_on_replicas():
-    assert_same(trained(0, count=6, **_parts(True)), trained(2, count=6, **_parts(True)), rtol=3e-5, atol=3e-6)
-
-
-def _parts(flag):
-    return {"architecture": Layers(generator=normalized_generator), "ema_decay": 0.9, "ema_buffers": flag}
 
 
 def test_samples_are_normalized_by_averaged_buffers():

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from contract_plugin import Dragan, GradientNormalization, MaxSlope, Orthogonal, WeightNorm
-from small import Layers, assert_same, constraint, distance, sgd, small, trained, values
+from contract_plugin import GradientNormalization, MaxSlope, Orthogonal, WeightNorm
+from small import Layers, assert_same, constraint, distance, small, trained, values
 
 import ganlab
 from ganlab.training.evaluation import Scorer
@@ -80,13 +80,6 @@ def test_logged_metrics_are_reduced_as_asked(trainings):
 def test_the_order_of_a_stack_matters(trainings):
     # Otherwise the stacks in both orders would not test the order.
     assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5
-
-
-@pytest.mark.slow
-def test_local_statistic_in_advance_makes_replicas_differ():
-    faster = {"critic_optimizer": sgd(0.05), "constraints": [Dragan(local=True)]}
-    one, four = (trained(n, count=10, **faster) for n in (0, 4))
-    assert distance(one, four) > 1e-3
 
 
 def test_a_bound_is_of_the_effective_weights():
@@ -211,6 +204,24 @@ def nothing(self, *_):
         ({"penalty": lambda self, c, b, s, r: r.normal([])}, r"numbers of shape \(\).*local batch, 6"),
         ({"penalty": lambda self, c, b, s, r: r.uniform([12, 2])}, r"numbers of shape \(12, 2\).*local batch, 6"),
         ({"penalty": lambda self, c, b, s, r: c(b.real[:3])}, r"penalty of shape \(3,\)"),
+        (
+            {"penalty": lambda self, c, b, s, r: tf.cast(c(b.real), tf.int32)},
+            "penalty of dtype int32; it must be float32. Whole numbers have no gradient",
+        ),
+        ({"weight_penalty": lambda self, weights: tf.constant(1)}, "weight penalty of dtype int32; it must be float32"),
+        (
+            {"penalti": lambda self, critic, batch: 0.0},
+            "'penalti', which nothing calls, and none of a constraint's. Did you mean 'penalty'.* They are advance, ",
+        ),
+        (
+            {"transform": lambda self, critic: lambda x: critic(x)[:, None]},
+            r"returned in transform gives the shape \(6, 1\) for \(6, 2\); it must",
+        ),
+        ({"transform": lambda self, critic: None}, "returned None in transform; it must return a"),
+        (
+            {"advance": lambda self, weights, state, batch, replica: replica.log("lipschitz_bound", 1.0) or {}},
+            "logged 'lipschitz_bound', the name of what lipschitz_bound returns. Choose another one",
+        ),
     ],
 )
 def test_breaking_the_contract_is_named(methods, message):
@@ -251,14 +262,6 @@ def test_a_loss_must_not_reduce(part):
 def test_networks_have_their_shapes(network, shown):
     with pytest.raises(ganlab.ContractError, match=shown):
         TrainingState(small(0, architecture=Layers(**network)))
-
-
-def test_prepare_may_refuse_a_critic():
-    def refuse(self, critic):
-        raise ganlab.IncompatibleError("constraints.broken: no.")
-
-    with pytest.raises(ganlab.IncompatibleError, match="no"):
-        TrainingState(small(0, constraints=[broken(prepare=refuse)]))
 
 
 def test_jit_and_a_collective_in_a_penalty():

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import Layers, assert_same, constraint, sgd, small, trained, values
+from small import Layers, assert_same, constraint, sgd, small, trained
 
 import ganlab
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs
@@ -115,18 +115,6 @@ def test_half_life_is_in_samples():
     assert experiment.averaging ** (120 / 24) == pytest.approx(0.5)
 
 
-def test_average_starts_where_asked():
-    trainer = Trainer(small(0, ema_decay=0.5, ema_start=3))
-    trainer.train(3)
-    before = values(trainer.state)
-    trainer.train(1)
-    after = values(trainer.state)
-    for name in (n.removeprefix("generator/average/") for n in before if n.startswith("generator/average/")):
-        now, average = after[f"generator/weights/{name}"], after[f"generator/average/{name}"]
-        np.testing.assert_array_equal(before[f"generator/average/{name}"], before[f"generator/weights/{name}"])
-        np.testing.assert_allclose(average, 0.5 * before[f"generator/weights/{name}"] + 0.5 * now, rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.slow
 def test_microbatches_of_large_networks_train_for_several_steps():
     # TensorFlow keeps sums of three large tensors in temporary variables, which fail in a loop that runs a second time.
@@ -217,17 +205,6 @@ def test_labels_without_a_conditional_dataset_are_one_error():
 
 def test_outputs_that_the_critic_lacks_are_named():
     refused("Everything needs 'logits', 'embedding' from the critic", loss=plugin.Everything())
-
-
-def test_global_statistics_refuse_microbatches():
-    refused("The loss everything takes statistics of the whole batch", **whole(batch_size=24, microbatches=2))
-
-
-def test_batch_normalization_refuses_microbatches():
-    def generator(x):
-        return keras.layers.Dense(2)(keras.layers.BatchNormalization(synchronized=True)(keras.layers.Dense(8)(x)))
-
-    refused("takes statistics of the whole batch", architecture=Layers(generator=generator), microbatches=2)
 
 
 @pytest.mark.parametrize(

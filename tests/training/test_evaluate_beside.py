@@ -9,7 +9,7 @@ import time
 from multiprocessing.connection import Pipe
 
 import pytest
-from whole_runs import assert_equal_runs, checkpointed, everything, lines, scalars, train
+from whole_runs import assert_equal_runs, checkpointed, everything, lines, train
 
 import ganlab
 from ganlab.plugins.blame import Running
@@ -252,11 +252,3 @@ def test_rows_wait_for_late_metrics_and_keep_their_order(tmp_path):
     assert writer.rows == 6
     assert list(rows[1]["metrics"]) == ["critic/loss", "evaluation/mine", "diagnostics/mine"]
     assert list(rows[3]["metrics"]) == ["evaluation/mine"]
-
-
-@pytest.mark.slow
-def test_tensorboard_has_the_figures_at_their_steps(usual, tmp_path):
-    run = train(experiment(), tmp_path / "run")
-    figures = [(step, tag) for step, tag, _ in scalars(run) if tag.startswith("evaluation/")]
-    assert figures == [(step, tag) for step, tag, _ in scalars(usual) if tag.startswith("evaluation/")]
-    assert {step for step, _ in figures} == {5, 10, 12}

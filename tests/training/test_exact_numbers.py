@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import Layers, small, trained, values
+from small import Layers, small, values
 
 import ganlab
 from ganlab.training.graph import noise
@@ -106,32 +106,3 @@ def test_two_replicas_keep_books():
     # Each replica gives its sum over the global batch, (2 + 3) / 4 and (4 + 5) / 4, and the optimizer adds: 1 - 3.5.
     bias = next(v for name, v in values(trainer.state).items() if name.startswith("critic/weights") and "bias" in name)
     np.testing.assert_allclose(bias, [1.0 - (2 + 3) / 4 - (4 + 5) / 4])
-
-
-@pytest.mark.parametrize("replicas", [0, 2])
-def test_the_average_is_its_recursion(replicas):
-    trainer = Trainer(small(replicas, ema_decay=0.3))
-    start = values(trainer.state)
-    average = {name.removeprefix("generator/average/"): v for name, v in start.items() if "average" in name}
-    assert average
-    for name, value in average.items():
-        np.testing.assert_array_equal(value, start[f"generator/weights/{name}"])
-
-    for step in range(6):
-        trainer.train(1)
-        # It follows more quickly at first: the decay is (1 + t) / (10 + t) until that exceeds 0.3, after t = 2.
-        decay = min(0.3, (1 + step) / (10 + step))
-        now = values(trainer.state)
-        average = {n: decay * v + (1 - decay) * now[f"generator/weights/{n}"] for n, v in average.items()}
-
-    for name, value in average.items():
-        np.testing.assert_allclose(now[f"generator/average/{name}"], value, rtol=1e-5, atol=1e-7)
-
-
-def test_chunks_do_not_matter():
-    whole = trained(0, count=6)
-    trainer = Trainer(small(0))
-    rows = np.concatenate([trainer.train(n) for n in (1, 2, 3)])
-    np.testing.assert_array_equal(rows, whole.rows)
-    for name, value in values(trainer.state).items():
-        np.testing.assert_array_equal(value, whole.values[name])

@@ -1,4 +1,4 @@
-"""Mistakes in plugins and failures in training: each is one sentence that names the culprit."""
+"""Mistakes in plugins, also those that would train without effect, and failures in training: one sentence each."""
 
 import re
 
@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import Layers, Points, constraint, sgd, small
+from small import Layers, Points, constraint, small
 
 import ganlab
 from ganlab import layers
@@ -224,19 +224,67 @@ def test_assertion_in_a_constraint_is_not_blamed_on_the_data():
         trainer.train(1)
 
 
-def test_an_unreadable_picture_is_one_sentence(tmp_path):
-    picture = tf.io.encode_png(np.zeros((8, 8, 3), np.uint8)).numpy()
-    for i in range(3):
-        # Broken inside, because a truncated picture is found before training.
-        (tmp_path / f"{i}.png").write_bytes(picture[:43] + b"??" + picture[45:] if i == 1 else picture)
-    parts = {
-        "dataset": ganlab.component("datasets", "image_folder")(path=str(tmp_path), size=8, channels=3),
-        "architecture": ganlab.component("architectures", "mlp")(width=4, depth=1, latent_dim=3),
-        "critic_optimizer": sgd(),
-    }
-    with pytest.raises(ganlab.TrainingFailedError) as caught:
-        Trainer(small(0, **parts)).train(1)
-    said = str(caught.value)
-    assert said.startswith("Training failed after step 0: datasets.image_folder: cannot read or decode ")
-    assert str(tmp_path / "1.png") in said
-    assert "\n" not in said
+def mine(role, **methods):
+    return type("Mine", (role,), methods)
+
+
+class Hinge(ganlab.Loss):
+    def critic(self, real_scores, fake_scores):
+        return tf.nn.relu(1.0 - real_scores) + tf.nn.relu(1.0 + fake_scores)
+
+    def generator(self, fake_scores):
+        return -fake_scores
+
+
+def refused(error, **parts):
+    with pytest.raises(error) as raised:
+        Trainer(small(2, **parts)).trace()
+    return str(raised.value)
+
+
+def test_an_attribute_may_not_hide_a_method():
+    class Weighted(ganlab.Constraint):
+        def __init__(self):
+            self.penalty = 10.0
+
+    said = refused(ganlab.ContractError, constraints=[Weighted()])
+    assert said == (
+        "Weighted sets self.penalty = 10.0, which hides its method penalty. Give the attribute another name, for "
+        "example self._penalty."
+    )
+
+
+def test_a_method_that_is_missing_is_named():
+    half = mine(ganlab.Loss, critic=Hinge.critic)()
+    assert refused(ganlab.PluginError, loss=half).startswith("Mine has no method generator, which it must have")
+
+
+def test_a_loss_in_float64_is_that_in_float32_and_one_of_whole_numbers_is_refused():
+    wide = mine(Hinge, critic=lambda self, real, fake: tf.cast(Hinge.critic(self, real, fake), tf.float64))()
+    one, other = (Trainer(small(2, loss=loss)).train(3) for loss in (Hinge(), wide))
+    np.testing.assert_array_equal(one, other)
+    whole = mine(Hinge, critic=lambda self, real, fake: tf.cast(real, tf.int32))()
+    assert "Mine.critic returned the dtype int32; it must be float32." in refused(ganlab.ContractError, loss=whole)
+
+
+@pytest.mark.parametrize(
+    ("findings", "said"),
+    [
+        ({"histograms": {"h": [1, "x"]}}, "Diagnostic mine found the histogram 'h' of [1, 'x']; it must be numbers."),
+        ({"pictures": {"p": "png"}}, "Diagnostic mine found the picture 'p' of 'png'; it must be a PNG's bytes."),
+    ],
+)
+def test_findings_that_cannot_be_shown_are_named(findings, said, tmp_path):
+    look = mine(ganlab.Diagnostic, look=lambda self, critic: ganlab.Findings(**findings))()
+    with pytest.raises(ganlab.ContractError) as raised:
+        ganlab.train(small(0, steps=2, diagnostics=[look]), tmp_path / "run")
+    assert str(raised.value) == said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("value", ["three", [3.0], {}])
+def test_a_bound_must_be_a_number(value):
+    bound = mine(ganlab.Constraint, lipschitz_bound=lambda self, weights: value)()
+    state = Trainer(small(0, constraints=[bound], dataset=Points(np.zeros((4, 2))))).state
+    with pytest.raises(ganlab.ContractError, match=r"returned the Lipschitz bound .*; it must be one number"):
+        Scorer(state).bounds()

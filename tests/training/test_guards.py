@@ -84,21 +84,6 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
     assert seen[10:] == [[]] * 20
 
 
-def test_resume_restores_warnings():
-    def made():
-        return Warnings(
-            ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]),
-            [Metric("constraints/gradient_penalty/slope")],
-        )
-
-    before, after = made(), made()
-    steep = list(rows("constraints/gradient_penalty/slope", [2.5] * 12))
-    assert not [said for row in steep[:7] for said in before.row(row)]
-    after.resume(json.loads(json.dumps(before.state())))
-    assert after.complaints == before.complaints != []
-    assert [bool(list(after.row(row))) for row in steep[7:]] == [False, False, True, False, False]
-
-
 def test_a_sound_constraint_does_not_warn():
     warnings = Warnings(ConstraintStack([constraint("lipschitz_penalty")], ["lipschitz_penalty"]), [])
     assert not [
@@ -159,17 +144,24 @@ def test_critic_that_scores_everything_alike_is_reported(estimates, ill):
     assert [said.split(": ")[0] for said in warnings.complaints] == ["critic/wasserstein"] * ill
 
 
-def test_sizes_are_restored_from_checkpoints_also_of_earlier_versions():
+@pytest.mark.parametrize(
+    ("names", "tag", "value"),
+    [(["gradient_penalty"], "constraints/gradient_penalty/slope", 2.5), ([], "critic/wasserstein", 1e-5)],
+)
+def test_resume_restores_warnings(names, tag, value):
     def made():
-        return Warnings(ConstraintStack([], []), [])
+        return Warnings(ConstraintStack([constraint(name) for name in names], names), [Metric(tag)])
 
     before, after = made(), made()
-    alike = rows("critic/wasserstein", [1e-5] * 12)
-    assert not [said for row in alike[:7] for said in before.row(row)]
+    seen = rows(tag, [value] * 12)
+    assert not [said for row in seen[:7] for said in before.row(row)]
     after.resume(json.loads(json.dumps(before.state())))
     assert after.complaints == before.complaints != []
-    assert [bool(list(after.row(row))) for row in alike[7:]] == [False, False, True, False, False]
-    old = made()
+    assert [bool(list(after.row(row))) for row in seen[7:]] == [False, False, True, False, False]
+
+
+def test_sizes_are_restored_from_checkpoints_of_earlier_versions():
+    old = Warnings(ConstraintStack([], []), [])
     old.resume({"ill": {}, "said": [], "complaints": {}, "rows": 20, "largest": 2.0})
     (row,) = rows("critic/loss", [2100.0])
     assert ["1050 times" in said for said in old.row(row)] == [True]

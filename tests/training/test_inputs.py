@@ -7,9 +7,7 @@ from small import Points, assert_same, constraint, small, trained
 
 import ganlab
 from ganlab.run import train
-from ganlab.training.graph.guards import DivergedError
 from ganlab.training.graph.inputs import Inputs
-from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -116,41 +114,6 @@ class Wrong(ganlab.Dataset):
 def test_wrong_examples_are_refused(make, shown):
     with pytest.raises(ganlab.ContractError, match=f"Dataset Wrong returned .*{shown}.*must be .12, 2., float32"):
         Inputs(small(0, dataset=Wrong(make)))
-
-
-def with_a_broken_example(number):
-    examples = np.arange(96.0).reshape(48, 2)
-    examples[number, 1] = np.nan
-    return small(2, dataset=Points(examples), critic_steps=2)
-
-
-def at_iteration(experiment, number):
-    """The iteration that first sees an example, with two iterations per epoch."""
-    seen = numbers(Inputs(experiment), 4, 2).reshape(4, -1)
-    return int(np.argmax((seen == number).any(axis=1)))
-
-
-def test_an_example_that_is_not_finite_is_named_before_anything_is_written():
-    first = next(n for n in range(48) if at_iteration(with_a_broken_example(n), n) == 0)
-    with pytest.raises(ganlab.ContractError) as error:
-        Trainer(with_a_broken_example(first)).trace()
-    assert str(error.value) == (
-        f"Points gives values that are not finite (NaN or infinity), in example {first}. Fix the data, or leave such "
-        "examples out."
-    )
-
-
-@pytest.mark.slow
-def test_example_that_is_not_finite_is_not_reported_as_divergence():
-    later = next(n for n in range(48) if at_iteration(with_a_broken_example(n), n) == 1)
-    trainer = Trainer(with_a_broken_example(later))
-    trainer.trace()
-    with pytest.raises(
-        ganlab.TrainingFailedError, match=rf"^In iteration 2: Points gives .*, in example {later}\."
-    ) as error:
-        trainer.train(3)
-    assert not isinstance(error.value, DivergedError)
-    assert trainer.state.step == 0
 
 
 class SavesAgain(ganlab.Evaluator):

@@ -77,6 +77,16 @@ def test_every_row_is_named(parts, tmp_path):
         Trainer(experiment).train(15)
 
 
+def test_bad_row_of_the_first_iteration_is_named_before_training():
+    experiment, row = with_a_bad_row(iteration=0)
+    with pytest.raises(ganlab.ContractError) as caught:
+        Trainer(experiment).trace()
+    assert str(caught.value) == (
+        f"Points gives values that are not finite (NaN or infinity), in example {row}. Fix the data, or leave such "
+        "examples out."
+    )
+
+
 def test_bad_row_in_a_picture_is_named_before_anything_is_written(tmp_path):
     points = np.zeros((ROWS, 2))
     points[17] = np.inf
@@ -126,7 +136,7 @@ def test_non_finite_values_are_distinguished_from_large_ones():
     assert found == ["critic/weights/infinite", "constraints/a/state/nan", "generator/weights/a"]
 
 
-def test_a_constraint_may_begin_with_infinity(contract_constraints):
+def test_a_constraint_may_begin_with_infinity():
     class Least(ganlab.Constraint):
         """Remembers the smallest slope so far; at first there is none."""
 

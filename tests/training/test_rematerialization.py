@@ -51,14 +51,9 @@ def kept(cpus):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("replicas", [0, 2])
-def test_it_trains_the_same(kept, replicas):
-    assert_same(kept, of_points(replicas, remat=True), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_it_trains_the_same_compiled_by_xla(kept):
-    assert_same(kept, of_points(0, remat=True, jit="on"), rtol=1e-5, atol=1e-6)
+@pytest.mark.parametrize(("replicas", "jit"), [(0, "off"), (2, "off"), (0, "on")])
+def test_it_trains_the_same(kept, replicas, jit):
+    assert_same(kept, of_points(replicas, remat=True, jit=jit), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The promise that everything else rests on: training does not depend on the number of replicas."""
 
-import json
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -103,33 +101,6 @@ def test_no_other_part_depends_on_the_number_of_replicas(parts):
     assert any("critic/weights" in name for name in moved)
     for group in ("generator/average", "generator/buffers"):
         assert all(name in moved for name in one.values if name.startswith(group))
-
-
-@pytest.mark.slow
-def test_convolutions_on_images():
-    parts = {
-        "dataset": ganlab.component("datasets", "digits")(),
-        "architecture": ganlab.component("architectures", "dcgan")(channels=4, latent_dim=3),
-        "constraints": [constraint("spectral_norm")],
-    }
-    assert_same(trained(0, count=5, **parts), trained(2, count=5, **parts), atol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_run_leaves_the_same_rows(tmp_path):
-    def rows(replicas):
-        experiment = small(replicas, constraints=[constraint("gradient_penalty", weight=1.0)], log_every=4)
-        run = ganlab.train(experiment, tmp_path / str(replicas))
-        return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
-
-    one, four = rows(1), rows(4)
-
-    assert [row["step"] for row in one] == [row["step"] for row in four] == [4, 8, 12, 16, 20]
-    for a, b in zip(one, four, strict=True):
-        assert a["metrics"].keys() == b["metrics"].keys()
-        for tag, entry in a["metrics"].items():
-            assert len(b["metrics"][tag]["replicas"]) == 4
-            np.testing.assert_allclose(b["metrics"][tag]["reduced"], entry["reduced"], rtol=1e-5, atol=1e-6)
 
 
 # Three mutants, each far outside the tolerance above: the tests would notice them.

@@ -1,13 +1,14 @@
-"""A resumed run equals one that never stopped, whatever stopped it."""
+"""A resumed run equals one that never stopped, whatever stopped it and whatever the clock says, warnings included."""
 
-import os
+import itertools
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
+import numpy as np
 import pytest
+from small import constraint, small
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, texts, train
 
@@ -294,40 +295,66 @@ def test_full_disk_at_the_start_is_one_sentence(brief, tmp_path, monkeypatch):
     assert brief.train(run.path, resume=True).info["status"] == "completed"
 
 
-def test_sigterm_to_the_command_line(tmp_path):
-    (tmp_path / "long.gin").write_text(
-        """
-experiment.dataset = @datasets.gaussian_ring()
-experiment.architecture = @architectures.mlp()
-experiment.loss = @losses.wasserstein()
-experiment.constraints = [@constraints.weight_clipping()]
-experiment.strategy = @strategies.mirrored()
-experiment.critic_optimizer = @optimizers.sgd()
-experiment.generator_optimizer = @optimizers.sgd()
-experiment.critic_steps = 1
-experiment.batch_size = 8
-experiment.steps = 100_000_000
-experiment.log_every = 1
-architectures.mlp.width = 4
-strategies.mirrored.virtual_replicas = 2
-"""
-    )
-    command = [sys.executable, "-m", "ganlab", "run", "--gin", "long.gin", "--runs", "runs", "--name", "long"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        metrics = tmp_path / "runs" / "long" / "long" / "metrics.jsonl"
-        deadline = time.monotonic() + 120
-        while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.1)
-        os.kill(process.pid, signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
+def test_clock_set_back_keeps_rows_and_events_in_order(tmp_path, monkeypatch):
+    hours = itertools.count(2_000_000_000, -3600)
+    monkeypatch.setattr(time, "time", lambda: float(next(hours)))
+    options = {"log_every": 1, "checkpoint_every": 2}
 
-    assert process.returncode == 143, err
-    run = ganlab.Run(metrics.parent)
-    assert run.info["status"] == "interrupted"
-    assert run.info["step"] == Checkpoints(run.path / "checkpoints").latest().step > 0
-    assert "--resume" in out
-    assert "Traceback" not in err
+    run = train(small(0, steps=4, **options), tmp_path / "run")
+    first = run.info["wall_seconds"]
+    train(small(0, steps=8, **options), run.path, resume=True, allow_changes=True)
+
+    assert 0 <= first <= run.info["wall_seconds"] < 600
+    assert [line["step"] for line in lines(run)] == list(range(1, 9))
+    # In the order in which TensorBoard reads them, by the names of the files.
+    tag = "critic/loss"
+    read = EventAccumulator(str(run.path)).Reload().Scalars(tag)
+    assert [event.step for event in read] == list(range(1, 9))
+    written = [line["metrics"][tag]["reduced"] for line in lines(run)]
+    np.testing.assert_allclose([event.value for event in read], written, rtol=1e-6)
+    assert len(list(run.path.glob("events.out.tfevents.*"))) == 2
+
+
+def clipped():
+    """An experiment that warns of weights at their limits in its tenth row, and evaluates with no row since."""
+    parts = {"constraints": [constraint("weight_clipping", limit=1e-4)], "steps": 14, "log_every": 1}
+    return small(2, **parts, evaluate_every=6, checkpoint_every=4)
+
+
+@pytest.fixture(scope="module")
+def warning(cpus):
+    return Graph(clipped())
+
+
+@pytest.fixture(scope="module")
+def warned(warning, tmp_path_factory):
+    return warning.train(tmp_path_factory.mktemp("warned") / "run")
+
+
+def assert_warned_as(run, other):
+    warnings = other.info["warnings"]
+    assert [warning.split(": ")[0] for warning in warnings] == ["weight_clipping", "critic/wasserstein"]
+    assert texts(other, "warnings") == [(10, warning.encode()) for warning in warnings]
+    assert other.info["health"] == run.info["health"] != []
+    for tag in ("warnings", "health", "experiment"):
+        assert texts(run, tag) == texts(other, tag)
+    assert run.info["warnings"] == warnings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [8, 10, 12], ids=["before", "at the warning", "at an evaluation"])
+def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, step):
+    warning.train(tmp_path / "run", stop_at=step)
+    assert_warned_as(warning.train(tmp_path / "run", resume=True), warned)
+
+
+@pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
+def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
+    # run.json already has the warning, and its text is cut.
+    folder = tmp_path / "run"
+    shutil.copytree(warned.path, folder)
+    for path in (folder / "checkpoints").iterdir():
+        if path.name not in kept:
+            shutil.rmtree(path)
+    ganlab.Run(folder).update(status="running", checkpointed=bool(kept))
+    assert_warned_as(warning.train(folder, resume=True), warned)

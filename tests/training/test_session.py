@@ -267,30 +267,6 @@ def test_an_evaluator_must_return_figures(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-class Raising(ganlab.Evaluator):
-    """Fails from its second evaluation on, the first within a run."""
-
-    def evaluate(self, sample, dataset, run):
-        if run is not None and not (run.path / "mended").exists():
-            raise RuntimeError("no figure today")
-        return {"figure": 1.0}
-
-
-@pytest.mark.slow
-def test_failing_evaluator_loses_no_training(tmp_path):
-    parts = {"steps": 4, "evaluate_every": 0, "checkpoint_every": 0, "evaluators": [Raising()]}
-    # Not a PluginError, which means a usage error: the run began, and failed.
-    with pytest.raises(ganlab.TrainingFailedError, match=r"^Training failed after step 4: .*no figure today"):
-        train(small(0, **parts), tmp_path / "run")
-    run = ganlab.Run(tmp_path / "run")
-    assert (run.info["status"], run.info["step"]) == ("failed", 4)
-    assert [line["step"] for line in lines(run)] == [4]
-    (run.path / "mended").touch()
-    train(small(0, **parts), run.path, resume=True)
-    assert run.info["status"] == "completed"
-    assert run.info["evaluation"] == {"raising/figure": 1.0}
-
-
 def test_full_disk_records_failed_in_run_json(tmp_path, monkeypatch):
     from ganlab.telemetry import JsonLinesWriter
 
@@ -317,10 +293,3 @@ def test_a_file_that_is_removed_during_training_fails_the_run(tmp_path):
     message = r"run\.json cannot be read: No such file .* while it trained\. Put them back and resume"
     with pytest.raises(ganlab.TrainingFailedError, match=message):
         train(small(0, **parts), tmp_path / "run")
-
-
-def test_existing_run_is_not_overwritten(completed):
-    before = (completed.path / "run.json").read_text()
-    with pytest.raises(ganlab.RunError, match="already exists"):
-        train(small(0, steps=1), completed.path)
-    assert (completed.path / "run.json").read_text() == before

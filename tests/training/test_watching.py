@@ -1,4 +1,4 @@
-"""Evaluators and diagnostics that exit or hang: the run is saved, the culprit named, and no signal blocked."""
+"""Signals that ask a run to stop, and evaluators that fail, exit or hang: the run is saved, the culprit named."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from whole_runs import Graph
 import ganlab
 from ganlab.errors import PluginError, TrainingFailedError
 from ganlab.plugins.blame import plugin_code
-from ganlab.support.signals import undisturbed
+from ganlab.support.signals import STOPPING, undisturbed
 from ganlab.training import watchdog
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.interruption import StoppedError, signals
@@ -51,9 +51,9 @@ def run_of(cpus):
     odd = Odd(None)
     graph = Graph(small(steps=6, evaluate_every=3, checkpoint_every=2, evaluators=[odd]))
 
-    def run_of(folder, does):
+    def run_of(folder, does, **options):
         odd._does = does
-        return graph.train(folder)
+        return graph.train(folder, **options)
 
     return run_of
 
@@ -66,15 +66,19 @@ def run_of(cpus):
         (SystemExit(), "evaluators.odd failed in evaluate: SystemExit"),
         (Oddity("x"), "evaluators.odd failed in evaluate: Oddity: x"),
         (KeyboardInterrupt(), "a plugin raised KeyboardInterrupt"),
+        (RuntimeError("no figure today"), "evaluators.odd failed in evaluate: RuntimeError: no figure today"),
     ],
 )
-def test_exiting_evaluator_fails_the_run_with_a_message_and_a_checkpoint(run_of, error, said, tmp_path):
+def test_failing_evaluator_fails_the_run_with_a_checkpoint_and_is_asked_again(run_of, error, said, tmp_path):
     with pytest.raises(TrainingFailedError) as caught:
         run_of(tmp_path / "run", raising(error))
     assert f"Training failed after step 3: {said}" in str(caught.value)
     run = ganlab.Run(tmp_path / "run")
     assert run.info["status"] == "failed"
     assert Checkpoints(run.path / "checkpoints").latest().step == 3
+    run_of(run.path, lambda: None, resume=True, allow_changes=True)
+    assert run.info["status"] == "completed"
+    assert [record.step for record in run.metrics() if record.tag == "evaluation/odd/one"] == [3, 6]
 
 
 @pytest.mark.usefixtures("cpus")
@@ -178,6 +182,77 @@ def test_code_that_answers_in_time_is_left_alone(ended, monkeypatch):
             with plugin_code("evaluators.a", "evaluate"):  # the limit holds for each call
                 time.sleep(0.25)
     assert (ended, said) == ([], [])
+
+
+def test_a_closed_terminal_stops_as_a_terminated_process_does():
+    for number in STOPPING:
+        with signals() as received:
+            signal.raise_signal(number)
+        assert received.first is number
+    assert signal.SIGHUP in STOPPING
+
+
+def test_nohup_is_respected():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals() as received:
+            signal.raise_signal(signal.SIGHUP)
+        assert received.first is None
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("first", STOPPING, ids=lambda number: number.name)
+def test_a_second_sigint_interrupts_and_is_known_as_one(first):
+    with signals() as received:
+        signal.raise_signal(first)
+        assert not received.interrupted
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert received.interrupted
+        assert received.first is first
+
+
+def test_a_signal_abandons_work_that_may_be_disturbed():
+    with signals() as received, received.leaving(True), undisturbed():
+        signal.raise_signal(signal.SIGTERM)
+    assert received.first is signal.SIGTERM
+    with pytest.raises(StoppedError), signals() as received, received.leaving(True):
+        signal.raise_signal(signal.SIGTERM)
+
+
+def lost(number):
+    """Raises another error in place of the signal's, as pybind11 does."""
+    with contextlib.suppress(StoppedError):
+        if number is not None:
+            signal.raise_signal(number)
+    raise TypeError("incompatible function arguments")
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, StoppedError), (None, PluginError)])
+def test_an_error_that_a_signal_was_turned_into_counts_as_the_signal(number, error):
+    with (
+        pytest.raises(error),
+        signals() as received,
+        received.leaving(True),
+        plugin_code("evaluators.a", "evaluate"),
+    ):
+        lost(number)
+
+
+def test_a_thread_that_asks_late_reads_nothing_from_a_file_with_the_same_number(tmp_path):
+    (tmp_path / "data").write_bytes(b"data")
+    with signals() as received:
+        reading = received._woken
+    file = os.open(tmp_path / "data", os.O_RDONLY)
+    try:
+        os.dup2(file, reading)
+        assert received.asked() is None
+        assert os.read(reading, 10) == b"data"
+    finally:
+        for descriptor in {file, reading}:
+            os.close(descriptor)
 
 
 SCRIPT = """
