@@ -212,10 +212,6 @@ class TestFiniteDifferencePenalty:
         warning = constraint("finite_difference_penalty").diagnose(metrics)
         assert warning is None if says is None else says in warning
 
-    def test_unknown_points_are_refused(self):
-        with pytest.raises(ganlab.ConfigError, match=r"finite_difference_penalty\.points = 'data' must be 'between'"):
-            constraint("finite_difference_penalty", points="data")
-
 
 class TestGraN:
     def test_by_hand(self):

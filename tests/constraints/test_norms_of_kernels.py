@@ -235,21 +235,3 @@ class TestInfinityNorm:
         layers = [keras.layers.Dense(units, use_bias=False) for units in (8, 8, 1)]
         found, model, weights = chain("infinity_norm", *layers, shape=(6,))
         assert svd(map_of(model, found.project(weights), (6,)))[1][0] <= 1
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong", "rule"),
-    [
-        ("gram_norm", {"operator": "both"}, "must be 'convolution' or 'matrix'"),
-        ("gram_norm", {"density": 1}, "must be a whole number of at least 2"),
-        ("stable_rank", {"rank": 1.5}, "must be above 0 and at most 1"),
-        ("bidirectional_spectral_norm", {"scale": 0.0}, "must be above 0"),
-        ("spectral_soft_cap", {"step": 0.5}, "must be above 0 and at most 0.2"),
-        ("infinity_norm", {"limit": -1.0}, "must be above 0"),
-        ("polar_projection", {"iterations": 0}, "must be a whole number of at least 1"),
-    ],
-    ids=str,
-)
-def test_settings_out_of_range(name, wrong, rule):
-    with pytest.raises(ganlab.ConfigError, match=rf"^constraints\.{name}\.{next(iter(wrong))} = .* {rule}"):
-        ganlab.component("constraints", name)(**wrong)

@@ -140,18 +140,3 @@ def test_too_few_examples_are_refused(name):
 def test_frechet_refuses_too_many_features():
     with pytest.raises(ganlab.IncompatibleError, match=r"Gaussians of 4100 features.*@features\.classifier"):
         measure("frechet_distance", normal(d=4100), Normal(4100), samples=2)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("exact_w1", {"samples": 1}, r"exact_w1\.samples = 1 must be a whole number of at least 2"),
-        ("sliced_wasserstein", {"projections": 0}, r"sliced_wasserstein\.projections = 0"),
-        ("sliced_wasserstein", {"order": 0}, r"sliced_wasserstein\.order = 0"),
-        ("frechet_distance", {"samples": True}, r"frechet_distance\.samples = True"),
-        ("kid", {"degree": 1.5}, r"kid\.degree = 1\.5"),
-    ],
-)
-def test_measures_without_a_size_are_refused(name, arguments, message):
-    with pytest.raises(ganlab.ConfigError, match=message):
-        ganlab.component("evaluators", name)(**arguments)

@@ -109,8 +109,6 @@ def test_more_neighbours_than_examples_are_refused():
         ganlab.ConfigError, match=r"precision_recall\.samples = 3 must be above .*neighbours, which is 3"
     ):
         measure("precision_recall", normal(), Normal(2), samples=3)
-    with pytest.raises(ganlab.ConfigError, match=r"density_coverage\.neighbours = 0"):
-        measure("density_coverage", normal(), Normal(2), neighbours=0)
     with pytest.raises(
         ganlab.IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"
     ):

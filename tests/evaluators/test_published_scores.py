@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_builtin.evaluators import published_scores, statistics_file
+from ganlab_builtin.evaluators import published_scores
 from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
 
 import ganlab
@@ -309,14 +309,3 @@ def test_fifty_thousand_features_take_less_than_a_gigabyte():
     assert score == pytest.approx(1.0, abs=1e-5)
     # All 100,000 rows would be 820 MB in float32 alone, and the probabilities 200 MB.
     assert peak < 1_000_000
-
-
-def test_statistics_that_were_written_are_read(tmp_path):
-    wanted = statistics_file.Statistics(np.arange(3.0), np.eye(3), 12, {"data": "x"})
-    statistics_file.write(tmp_path / "a.npz", wanted)
-    found = statistics_file.read(tmp_path / "a.npz")
-    np.testing.assert_array_equal(found.mean, wanted.mean)
-    np.testing.assert_array_equal(found.covariance, wanted.covariance)
-    assert found.count == 12
-    assert found.facts["data"] == "x"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.npz"]
