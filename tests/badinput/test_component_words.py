@@ -1,6 +1,7 @@
 """Every component refuses words that it does not know, and numbers beyond the ends of its ranges, by name."""
 
 import inspect
+import math
 from typing import Literal, get_origin
 
 import pytest
@@ -59,6 +60,7 @@ BEYOND = [
     ("features.classifier", "updates", 0),
     ("features.classifier", "learning_rate", 0.0),
     ("features.inception", "size", 74),
+    *(("launchers.local", "grace_seconds", seconds) for seconds in (-1, math.inf, math.nan)),
     *(("optimizers.adam", parameter, 1.0) for parameter in ("beta_1", "beta_2", "final_fraction")),
     *(("optimizers.adam", parameter, 0.0) for parameter in ("epsilon", "learning_rate")),
     ("optimizers.adam", "decay_steps", 0),
