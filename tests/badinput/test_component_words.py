@@ -45,6 +45,7 @@ BEYOND = [
     ("datasets.gaussian_ring", "std", 0.0),
     ("datasets.gaussian_grid", "scale", 0),
     ("datasets.image_folder", "size", 0),
+    *(("datasets.swiss_roll", parameter, 0.0) for parameter in ("noise", "scale")),
     ("datasets.tfds", "resize", 0),
     ("datasets.translated_gaussians", "std", 0.0),
     ("datasets.two_images", "bright", 1.5),

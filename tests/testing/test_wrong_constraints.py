@@ -1,11 +1,12 @@
 """Every way to break the contract fails the conformance kit, with a message that names the remedy."""
 
+import inspect
 import re
 
 import pytest
 import right_constraints
 import wrong_constraints as wrong
-from ganlab_verify.testing import parts
+from ganlab_verify.testing import ConstraintConformance, parts
 from outcomes import conformance, outcomes
 from right_constraints import NeedsNoise, Nothing
 
@@ -185,3 +186,9 @@ def test_the_result_of_make_is_checked():
         "make returned 3, of type int; it must return a ganlab.Constraint"
         in (outcomes(conformance(lambda: 3), only=[test])[test])
     )
+
+
+def test_every_test_has_a_docstring():
+    for name, test in inspect.getmembers(ConstraintConformance, inspect.isfunction):
+        if name.startswith("test_"):
+            assert inspect.getdoc(test).endswith(".")
