@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from jobs import SAVING, SWEEP, alive, parent, status, until
@@ -82,22 +81,6 @@ def test_it_has_environment_folder_arguments_log_and_status_of_its_own(launcher,
     assert job.poll() == 3  # and so it stays
     lines = (tmp_path / "job.txt").read_text().splitlines()
     assert lines == ["what was there", f"red {tmp_path} ['execute', 'job.py'] True True", "an error"]
-
-
-@pytest.mark.slow
-def test_it_starts_in_a_fraction_of_the_time_that_tensorflow_needs(launcher, tmp_path):
-    code = "import tensorflow as tf; print(float(tf.reduce_sum(tf.ones([3]))))"
-    assert status(started(launcher, tmp_path, code)) == 0  # the first pays for the import
-    seconds = {"warm": [], "cold": []}
-    for _ in range(3):
-        begun = time.monotonic()
-        assert status(started(launcher, tmp_path, code)) == 0
-        seconds["warm"].append(time.monotonic() - begun)
-        begun = time.monotonic()
-        subprocess.run([sys.executable, "-P", "-c", f"import ganlab; ganlab.preload(); {code}"], check=True)
-        seconds["cold"].append(time.monotonic() - begun)
-    assert min(seconds["warm"]) < 0.6 * min(seconds["cold"])
-    assert (tmp_path / "job.txt").read_text().split() == ["3.0"] * 4
 
 
 def test_the_death_of_one_leaves_the_others_alone(launcher, tmp_path):
