@@ -94,8 +94,3 @@ def test_gains_and_biases_are_linear_in_the_vector():
 def test_impossible_networks_are_refused(arguments, shape, classes, message):
     with pytest.raises(ganlab.GanlabError, match=message):
         make(**arguments).generator(shape, classes)
-
-
-def test_an_unknown_initializer_is_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"biggan\.initializer = 'he' must be one of 'orthogonal'"):
-        make(initializer="he")

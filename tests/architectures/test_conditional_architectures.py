@@ -207,9 +207,3 @@ def test_what_cannot_be_built_is_refused_by_name(name, arguments, shape, message
     for method in (architecture.generator, architecture.critic):
         with pytest.raises((ganlab.IncompatibleError, ganlab.ConfigError), match=message):
             method(shape)
-
-
-@pytest.mark.parametrize("name", ["dcgan", "resnet"])
-def test_an_unknown_kind_of_labels_is_refused_by_name(name):
-    with pytest.raises(ganlab.ConfigError, match=rf"architectures\.{name}\.labels = 'embedding' must be one of 'none'"):
-        make(name, labels="embedding")

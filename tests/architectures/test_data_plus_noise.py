@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 import ganlab
-from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -38,39 +37,6 @@ def test_the_noise_has_the_given_deviation():
     np.testing.assert_allclose(difference, 0.5 * z[:, 1:], atol=1e-6)
 
 
-def test_only_the_critic_is_trained_and_alike_on_two_replicas():
-    sgd = ganlab.component("optimizers", "sgd")(learning_rate=0.01)
-
-    def trained(replicas):
-        experiment = ganlab.experiment(
-            dataset=ganlab.component("datasets", "gaussian_ring")(),
-            architecture=made(),
-            loss=ganlab.component("losses", "wasserstein")(),
-            strategy=ganlab.component("strategies", "mirrored")(virtual_replicas=replicas),
-            critic_optimizer=sgd,
-            generator_optimizer=sgd,
-            batch_size=8,
-            critic_steps=2,
-            steps=5,
-        )
-        trainer = Trainer(experiment)
-        start = {name: v.numpy() for name, v in trainer.state.variables().items()}
-        trainer.train(5)
-        return start, {name: v.numpy() for name, v in trainer.state.variables().items()}
-
-    start, one = trained(1)
-    _, two = trained(2)
-    assert not [name for name in one if name.startswith("generator/weights")]
-    assert all(not np.allclose(start[n], one[n], atol=1e-5) for n in one if n.startswith("critic/weights/hidden"))
-    for name, value in one.items():
-        np.testing.assert_allclose(two[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
-
-
 def test_samples_of_another_shape_are_refused():
     with pytest.raises(ganlab.IncompatibleError, match=r"examples of shape \(2,\).*of shape \(8, 8, 1\)"):
         made().generator((8, 8, 1))
-
-
-def test_a_deviation_below_zero_is_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"data_plus_noise\.std = -1"):
-        made(std=-1.0)

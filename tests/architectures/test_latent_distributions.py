@@ -56,8 +56,3 @@ def test_labels_pass_through():
     assert [tuple(x.shape) for x in generator.inputs] == [tuple(x.shape) for x in inner.generator((2,), 4).inputs]
     z, labels = tf.random.stateless_normal([5, 3], seed=[1, 2]), tf.one_hot([0, 1, 2, 3, 0], 4)
     assert generator([z, labels]).shape == (5, 2)
-
-
-def test_an_unknown_distribution_is_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"latents\.distribution = 'cauchy' must be one of 'uniform'"):
-        latents(distribution="cauchy")

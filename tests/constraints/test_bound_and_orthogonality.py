@@ -7,21 +7,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from prepared import Alone
 
 import ganlab
 from ganlab.functional import named_weights
 
 pytestmark = pytest.mark.usefixtures("cpus")
-
-
-class Logs:
-    """A replica that keeps what is logged."""
-
-    def __init__(self):
-        self.logged = {}
-
-    def log(self, name, values, reduce="mean"):
-        self.logged[name] = np.asarray(values)
 
 
 def prepared(name, *layers, shape, **arguments):
@@ -78,7 +69,7 @@ class TestBoundPenalty:
             keras.layers.Dense(2, name="second"),
         ]
         made, weights = prepared("bound_penalty", *layers, shape=(4, 4, 1), weight=0.5, target=0.3, power_iterations=20)
-        state, replica = made.initial_state(as_tensors(weights)), Logs()
+        state, replica = made.initial_state(as_tensors(weights)), Alone()
         for _ in range(2):
             state = made.advance(as_tensors(weights), state, None, replica)
 
@@ -86,7 +77,7 @@ class TestBoundPenalty:
             first = convolution_matrix(weights["first/kernel"], 1, 4, wrap=False)
             return np.prod([np.linalg.norm(matrix, 2) for matrix in (first, weights["second/kernel"])])
 
-        assert replica.logged["product"] == pytest.approx(norms(weights), rel=1e-4)
+        assert replica.logged["product"][0] == pytest.approx(norms(weights), rel=1e-4)
         check(lambda w: made.weight_penalty(w, state), weights, lambda w: 0.5 * max(0, norms(w) - 0.3) ** 2)
 
     def test_layers_may_trade(self):

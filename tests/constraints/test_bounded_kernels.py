@@ -6,9 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-
-import ganlab
-from ganlab.functional import named_weights
+from prepared import map_of, prepared
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -46,20 +44,8 @@ ORTHONORMAL = ["cayley", "householder", "polar_projection"]
 def on(name, layer, **arguments):
     """A constraint that is prepared for one layer, the layer, its kernel's name and a random kernel."""
     layer, shape = LAYERS[layer]()
-    inputs = keras.Input(shape)
-    model = keras.Model(inputs, layer(inputs))
-    found = ganlab.component("constraints", name)(**arguments)
-    found.prepare(model)
-    (key,) = named_weights(model)
-    kernel = np.random.default_rng(0).normal(size=layer.kernel.shape).astype(np.float32)
-    return found, layer, shape, {key: tf.constant(kernel)}
-
-
-def map_of(layer, shape, kernel):
-    """The matrix of a layer, `(outputs, inputs)` float64, from its outputs for every unit vector."""
-    layer.kernel.assign(kernel)
-    units = np.eye(math.prod(shape), dtype=np.float32).reshape(-1, *shape)
-    return np.reshape(layer(units), (len(units), -1)).T.astype(np.float64)
+    found, _, weights = prepared(name, layer, shape=shape, **arguments)
+    return found, layer, shape, weights
 
 
 def norm(matrix):
@@ -83,7 +69,7 @@ def overlap(layer):
 def test_no_layer_stretches_and_the_bound_says_so(name, layer):
     found, layer, shape, weights = on(name, layer)
     kernel = effective(found, weights)
-    largest = norm(map_of(layer, shape, kernel))
+    largest = norm(map_of(layer, [kernel], shape))
     assert 0.3 < largest <= 1 + 1e-5
     assert largest <= found.lipschitz_bound(dict.fromkeys(weights, kernel)) <= 1.02
 
@@ -143,7 +129,7 @@ class TestAOL:
         # Theorem 1 on the explicit matrix J: column x over sqrt(sum_y |J'J|_xy), wherever no border is near.
         found, layer, shape, weights = on("aol", layer)
         (plain,) = weights.values()
-        before, after = map_of(layer, shape, plain), map_of(layer, shape, effective(found, weights))
+        before, after = map_of(layer, [plain], shape), map_of(layer, [effective(found, weights)], shape)
         if isinstance(layer, keras.layers.Conv2DTranspose):
             before, after = before.T, after.T
             shape = layer.compute_output_shape((1, *shape))[1:]
@@ -194,7 +180,7 @@ class TestGramNorm:
     @pytest.mark.parametrize("layer", CONVOLUTIONS)
     def test_with_the_reshaped_matrix_no_layer_stretches_either(self, layer):
         found, layer, shape, weights = on("gram_norm", layer, operator="matrix")
-        assert norm(map_of(layer, shape, effective(found, weights))) <= 1 + 1e-5
+        assert norm(map_of(layer, [effective(found, weights)], shape)) <= 1 + 1e-5
 
     def test_flat_spectra_are_the_worst_case(self):
         found, _, _, weights = on("gram_norm", "wide")

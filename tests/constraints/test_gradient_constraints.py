@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from prepared import Alone, batch, check_gradients, constraint, critic_of, gradients, linear, scores
 
 import ganlab
 from ganlab.functional import example_norm
@@ -23,44 +24,10 @@ PENALTIES = [
 ]
 
 
-def constraint(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
-
-
-class Alone:
-    """A replica without peers that draws given values, and keeps what is logged."""
-
-    def __init__(self, uniform=0.25, normal=0.0):
-        self._uniform, self._normal, self.logged = uniform, normal, {}
-
-    def uniform(self, shape):
-        return tf.broadcast_to(tf.constant(self._uniform, tf.float32), shape)
-
-    def normal(self, shape):
-        return tf.broadcast_to(tf.constant(self._normal, tf.float32), shape)
-
-    def sum(self, x):
-        return x
-
-    mean = max = sum
-
-    def log(self, name, values, reduce="mean"):
-        self.logged[name] = (np.asarray(values), reduce)
-
-
-def batch(real, fake):
-    real, fake = tf.constant(real, tf.float32), tf.constant(fake, tf.float32)
-    return ganlab.Batch(real=real, fake=fake, labels=None, size=len(real), step=tf.constant(0, tf.int64))
-
-
 def penalty(made, critic, data, replica):
     """Takes the penalty as the core does in one update, without training."""
     state = made.advance({}, made.initial_state({}), data, replica)
     return made.penalty(critic, data, state, replica)
-
-
-def linear(*slope):
-    return lambda x: tf.linalg.matvec(x, tf.constant(slope, tf.float32))
 
 
 def bowl(x):
@@ -77,6 +44,7 @@ class TestValues:
         ("name", "arguments", "expected"),
         [
             ("gradient_penalty", {}, 10 * (np.sqrt(13) - 1) ** 2),
+            ("gradient_penalty", {"weight": 2.0, "target": 5.0}, 2 * (np.sqrt(13) - 5) ** 2),
             ("lipschitz_penalty", {}, 10 * (np.sqrt(13) - 1) ** 2),
             ("lipschitz_penalty", {"target": 4.0}, 0.0),
             ("r1", {}, 10 / 2 * 64),
@@ -168,28 +136,9 @@ class TestGradientNormalization:
             score = constraint("gradient_normalization").transform(lambda x: 2 * x[:, 0] + 6)(x)
         np.testing.assert_allclose(tape.gradient(score, x), [[0.2**2], [1.0]], rtol=1e-5)
 
-    def test_it_jumps_where_a_piecewise_linear_critics_slope_does(self):
-        # 10 + relu(x) + 4 relu(x - 0) has slope 1 before 0 and 5 after: the limits there are 10 / 11 and 10 / 15.
-        before, after = self.normalized(lambda x: 10 + x[:, 0] + 4 * tf.nn.relu(x[:, 0]), [[-1e-6], [1e-6]])
-        assert before == pytest.approx(10 / 11, rel=1e-5)
-        assert after == pytest.approx(10 / 15, rel=1e-5)
-
     @pytest.mark.parametrize(("score", "expected"), [(0.0, 0.0), (2.0, 1.0), (-3.0, -1.0)])
     def test_flat_critics(self, score, expected):
         np.testing.assert_allclose(self.normalized(lambda x: 0 * x[:, 0] + score, [[1.0]]), [expected], atol=1e-5)
-
-
-# A critic of one hidden layer, in numpy: v' tanh(W x + b), and its gradient by x.
-
-
-def scores(weights, x):
-    kernel, bias, last = weights
-    return np.tanh(x @ kernel + bias) @ last
-
-
-def gradients(weights, x):
-    kernel, bias, last = weights
-    return ((1 - np.tanh(x @ kernel + bias) ** 2) * last) @ kernel.T
 
 
 def norm(x, order=2):
@@ -249,12 +198,7 @@ def test_gradients_by_weights_against_finite_differences(name, arguments):
     uniform = random.uniform(size=6)
 
     made, data = constraint(name, **arguments), batch(real, fake)
-    variables = [tf.Variable(value, dtype=tf.float32) for value in weights]
-
-    def critic(x):
-        kernel, bias, last = variables
-        return tf.linalg.matvec(tf.tanh(x @ kernel + bias), last)
-
+    critic, variables = critic_of(weights)
     with tf.GradientTape() as tape:
         if name == "gradient_normalization":
             value = made.transform(critic)(data.fake)
@@ -265,17 +209,7 @@ def test_gradients_by_weights_against_finite_differences(name, arguments):
 
     given = (real, fake, uniform, normal)
     assert float(total) == pytest.approx(by_numpy(name, arguments, weights, *given), rel=1e-5)
-    for weight, gradient in zip(weights, found, strict=True):
-        expected = np.zeros_like(weight)
-        for index in np.ndindex(weight.shape):
-            ends, middle = [], weight[index]
-            for step in (1e-5, -1e-5):
-                weight[index] = middle + step
-                ends.append(by_numpy(name, arguments, weights, *given))
-            weight[index] = middle
-            expected[index] = (ends[0] - ends[1]) / 2e-5
-        assert np.abs(expected).max() > 1e-3
-        np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
+    check_gradients(lambda moved: by_numpy(name, arguments, moved, *given), weights, found)
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
@@ -365,42 +299,6 @@ class TestNoise:
 
 
 class TestSettings:
-    @pytest.mark.parametrize("name", [name for name in PENALTIES if name != "max_gradient_penalty"])
-    def test_lazy_penalties(self, name):
-        assert constraint(name).every == 1
-        assert constraint(name, every=16).every == 16
-        with pytest.raises(
-            ganlab.ConfigError, match=rf"constraints\.{name}\.every = 0 must be a whole number of at least 1"
-        ):
-            constraint(name, every=0)
-
-    @pytest.mark.parametrize(
-        ("name", "wrong"),
-        [
-            ("lipschitz_penalty", {"weight": -1.0}),
-            ("lipschitz_penalty", {"target": float("nan")}),
-            ("dragan", {"weight": -1.0}),
-            ("dragan", {"target": -1.0}),
-            ("dragan", {"scale": -0.5}),
-            ("r1", {"gamma": -1.0}),
-            ("r2", {"gamma": -1.0}),
-            ("zero_centered_penalty", {"weight": -1.0}),
-            ("max_gradient_penalty", {"weight": -1.0}),
-            ("wgan_div", {"k": -1.0}),
-            ("wgan_div", {"p": 1.0}),
-            ("consistency", {"weight": -1.0}),
-            ("consistency", {"margin": -0.1}),
-            ("banach_penalty", {"ord": 0.5}),
-            ("banach_penalty", {"weight": -1.0}),
-            ("banach_penalty", {"target": 0.0}),
-        ],
-        ids=str,
-    )
-    def test_out_of_range(self, name, wrong):
-        ((parameter, value),) = wrong.items()
-        with pytest.raises(ganlab.ConfigError, match=rf"constraints\.{name}\.{parameter} = {value!r} must be "):
-            constraint(name, **wrong)
-
     @pytest.mark.parametrize(
         ("name", "metrics", "says"),
         [

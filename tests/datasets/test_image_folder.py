@@ -195,7 +195,5 @@ def test_invalid_folders_and_values_are_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("no image")
     with pytest.raises(ganlab.ConfigError, match=r"has no image: no \.png, \.jpg, .* in or below it"):
         ImageFolder(path=str(tmp_path))
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.size = 0 must be a whole number"):
-        ganlab.component("datasets", "image_folder")(path=str(tmp_path), size=0)
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.image_folder\.channels = 4 must be 1 \(grey\) or 3"):
         ImageFolder(path=str(tmp_path), channels=4)

@@ -114,17 +114,6 @@ def test_files_that_cannot_be_downloaded_can_be_copied(name, files, loads, monke
         assert file in str(error.value)
 
 
-def test_unknown_sets_splits_and_sizes_are_refused():
-    with pytest.raises(
-        ganlab.ConfigError, match=r"datasets\.keras\.name = 'imagenet' must be one of 'mnist', 'fashion"
-    ):
-        KerasImages(name="imagenet")
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.keras\.split = 'all' must be 'train' or 'test'"):
-        KerasImages(name="mnist", split="all")
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.keras\.resize = -1 must be a whole number"):
-        ganlab.component("datasets", "keras")(name="mnist", resize=-1)
-
-
 def test_the_fingerprint_sees_one_pixel_and_one_label(loads, monkeypatch):
     loads("mnist", TRAIN, TEST)
     before = KerasImages(name="mnist").fingerprint()

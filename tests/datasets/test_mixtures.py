@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from ganlab_builtin.datasets import GaussianGrid, GaussianRing
 
-import ganlab
-
 COUNT = 40_000
 
 
@@ -63,26 +61,3 @@ def test_seeds_and_numbers_give_other_samples(through_pipeline):
     assert not np.any(np.all(first == through_pipeline(ring, range(100), batch=100, seed=1), axis=1))
     assert not np.any(np.all(first == through_pipeline(ring, range(100, 200), batch=100, seed=0), axis=1))
     assert not np.array_equal(ring.exact_sample(100, 0), ring.exact_sample(100, 1))
-
-
-WHOLE = "a whole number of at least 1 and below 2**31"
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter", "value", "rule"),
-    [
-        ("gaussian_ring", "modes", 0, WHOLE),
-        ("gaussian_ring", "modes", 2.5, WHOLE),
-        ("gaussian_ring", "radius", -1.0, "above 0 and finite"),
-        ("gaussian_ring", "std", 0.0, "above 0 and finite"),
-        ("gaussian_ring", "scale", math.nan, "above 0 and finite"),
-        ("gaussian_grid", "side", True, "int, not bool"),
-        ("gaussian_grid", "spacing", math.inf, "above 0 and finite"),
-        ("gaussian_grid", "std", "0.1", "float, not str"),
-        ("gaussian_grid", "scale", 0, "above 0 and finite"),
-    ],
-)
-def test_impossible_values_are_refused_by_name(name, parameter, value, rule):
-    with pytest.raises(ganlab.ConfigError) as error:
-        ganlab.component("datasets", name)(**{parameter: value})
-    assert str(error.value) == f"datasets.{name}.{parameter} = {value!r} must be {rule}."

@@ -4,8 +4,6 @@ from ganlab_builtin.datasets import SwissRoll
 from scipy.stats import ks_2samp
 from sklearn.datasets import make_swiss_roll
 
-import ganlab
-
 COUNT = 20_000
 
 
@@ -40,10 +38,3 @@ def test_noise_is_round_and_of_its_scale(through_pipeline):
     noise = 7.5 * (noisy - through_pipeline(SwissRoll(noise=1e-6), range(COUNT), batch=COUNT))
     np.testing.assert_allclose(noise.std(axis=0), 0.25, rtol=5 / np.sqrt(2 * COUNT))
     np.testing.assert_allclose(noise.mean(axis=0), 0, atol=5 * 0.25 / np.sqrt(COUNT))
-
-
-def test_impossible_values_are_refused_by_name():
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.swiss_roll\.noise = -0\.1 must be above 0 and finite"):
-        ganlab.component("datasets", "swiss_roll")(noise=-0.1)
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.swiss_roll\.scale = 0\.0 must be"):
-        ganlab.component("datasets", "swiss_roll")(scale=0.0)

@@ -230,8 +230,6 @@ def test_unknown_sets_splits_and_features_are_refused(tfds):
         TfdsImages(name="tiny", key="images")
     with pytest.raises(ganlab.ConfigError, match=r"key = 'label' must be an image, .*; it is \(\) of int64"):
         TfdsImages(name="tiny", key="label")
-    with pytest.raises(ganlab.ConfigError, match=r"datasets\.tfds\.resize = 0 must be a whole number"):
-        ganlab.component("datasets", "tfds")(name="tiny", resize=0)
     tfds([])
     with pytest.raises(ganlab.ConfigError, match=r"split = 'train' of 'tiny' is empty"):
         TfdsImages(name="tiny")

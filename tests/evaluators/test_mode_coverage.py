@@ -80,19 +80,6 @@ def test_samples_of_another_shape_are_refused():
         measure(np.zeros((4, 3)))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"samples": 0}, r"mode_coverage\.samples = 0 must be a whole number of at least 1"),
-        ({"sigmas": 0.0}, r"mode_coverage\.sigmas = 0\.0 must be above 0 and finite"),
-        ({"sigmas": math.inf}, r"mode_coverage\.sigmas = inf"),
-    ],
-)
-def test_a_protocol_without_samples_is_refused(arguments, message):
-    with pytest.raises(ganlab.ConfigError, match=message):
-        ganlab.component("evaluators", "mode_coverage")(**arguments)
-
-
 def said(figures):
     return ganlab.component("evaluators", "mode_coverage")().diagnose(figures)
 

@@ -32,12 +32,3 @@ def test_the_same_real_examples_are_measured_once_and_others_anew(counted):
     assert counted.pairs == [(2.0, 1.0), (5.0, 1.0), (3.0, 1.0)]
     changed = Compared(points(3.0), points(1.0), points(4.0))
     assert evaluator.distances(changed, counted) == {"distance": 2.0, "real_against_real": 3.0}
-
-
-def test_samples_that_are_not_finite_have_no_distance(counted):
-    figures = Distance().distances(Compared(points(np.nan), points(1.0), points(2.0)), counted)
-    assert np.isnan(figures["distance"])
-    assert figures["real_against_real"] == 1.0
-    figures = Distance().distances(Compared(points(0.0), points(np.inf), points(2.0)), counted)
-    assert np.isnan(list(figures.values())).all()
-    assert counted.pairs == [(2.0, 1.0)]

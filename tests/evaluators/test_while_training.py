@@ -71,16 +71,3 @@ def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_pa
     assert beside == trained
     for one, other in zip(alone.generator().get_weights(), run.generator().get_weights(), strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_evaluating_again_gives_the_figures_of_training(tmp_path, cpus, monkeypatch):
-    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path))
-    classifier = ganlab.component("features", "classifier")(updates=3, width=4)
-    evaluator = ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100)
-    run = train(tmp_path / "run", [evaluator])
-    again = ganlab.component("evaluators", "frechet_distance")(
-        features=ganlab.component("features", "classifier")(updates=3, width=4),
-        samples=100,
-    )
-    assert run.evaluate([again]) == pytest.approx(run.info["evaluation"], rel=1e-5)
-    assert run.evaluate() == pytest.approx(run.info["evaluation"], rel=1e-5)

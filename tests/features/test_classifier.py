@@ -1,6 +1,5 @@
 """The classifier of digits, its arithmetic under replicas, and its cache."""
 
-import json
 import types
 
 import keras
@@ -204,15 +203,6 @@ def test_a_damaged_file_is_replaced_by_a_new_training(cache):
     assert list(cache.iterdir()) == [path]
 
 
-def test_the_environment_variable_sets_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / "here"))
-    ganlab.component("features", "classifier")(**SMALL).prepare(Images())
-    (name,) = files(tmp_path / "here" / "features")
-    assert name.startswith("classifier-")
-    with np.load(tmp_path / "here" / "features" / name, allow_pickle=False) as archive:
-        assert json.loads(str(archive["facts"]))["updates"] == 12
-
-
 def test_a_cache_that_cannot_be_written_is_reported_before_training(cache, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_: pytest.fail("trained"))
     cache.write_text("")
@@ -245,14 +235,6 @@ def test_an_endless_dataset_is_refused():
 def test_prepare_must_be_called_first():
     with pytest.raises(ganlab.ContractError, match=r"call prepare\(dataset\) first"):
         classifier().embed(np.zeros((2, 6, 5, 1)))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("updates", 0), ("hold_out", 1), ("shift", -1), ("learning_rate", 0.0), ("width", 2.5)]
-)
-def test_values_out_of_range_are_refused(name, value):
-    with pytest.raises(ganlab.ConfigError, match=rf"features\.classifier\.{name} = {value!r} must be"):
-        classifier(**{name: value})
 
 
 @pytest.mark.parametrize(("accuracy", "ill"), [(0.09, True), (0.32, True), (0.33, False), (0.98, False), (None, False)])

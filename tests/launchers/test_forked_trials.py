@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from jobs import status
+from jobs import SAVING, SWEEP, alive, parent, status, until
 
 import ganlab
 
@@ -30,16 +29,6 @@ import os, sys
 print(os.environ["COLOUR"], os.getcwd(), sys.argv[1:], sys.stdin.read() == "", "tensorflow" in sys.modules, flush=True)
 print("an error", file=sys.stderr)
 sys.exit(3)
-"""
-
-SAVING = """
-import os, signal, sys, time
-def save(number, frame):
-    print("saved", flush=True)
-    sys.exit(143)
-signal.signal(signal.SIGTERM, save)
-print("process", os.getpid(), "is training", flush=True)
-time.sleep(60)
 """
 
 DEAF = """
@@ -79,27 +68,10 @@ def started(launcher, folder, code, name="job"):
     return launcher.start(command, environment={"COLOUR": "red"}, folder=folder, log=folder / f"{name}.txt")
 
 
-def until(condition, seconds=200.0):
-    """Waits for a condition, and returns what it returned."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "It has not come about."
-        time.sleep(0.02)
-    return found
-
-
 def training(log):
     """The process that says in a log that it is training; 0 before."""
     words = log.read_text().split() if log.exists() else []
     return int(words[1]) if "training" in words else 0
-
-
-def alive(process):
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_it_has_environment_folder_arguments_log_and_status_of_its_own(launcher, tmp_path):
@@ -109,22 +81,6 @@ def test_it_has_environment_folder_arguments_log_and_status_of_its_own(launcher,
     assert job.poll() == 3  # and so it stays
     lines = (tmp_path / "job.txt").read_text().splitlines()
     assert lines == ["what was there", f"red {tmp_path} ['execute', 'job.py'] True True", "an error"]
-
-
-@pytest.mark.slow
-def test_it_starts_in_a_fraction_of_the_time_that_tensorflow_needs(launcher, tmp_path):
-    code = "import tensorflow as tf; print(float(tf.reduce_sum(tf.ones([3]))))"
-    assert status(started(launcher, tmp_path, code)) == 0  # the first pays for the import
-    seconds = {"warm": [], "cold": []}
-    for _ in range(3):
-        begun = time.monotonic()
-        assert status(started(launcher, tmp_path, code)) == 0
-        seconds["warm"].append(time.monotonic() - begun)
-        begun = time.monotonic()
-        subprocess.run([sys.executable, "-P", "-c", f"import ganlab; ganlab.preload(); {code}"], check=True)
-        seconds["cold"].append(time.monotonic() - begun)
-    assert min(seconds["warm"]) < 0.6 * min(seconds["cold"])
-    assert (tmp_path / "job.txt").read_text().split() == ["3.0"] * 4
 
 
 def test_the_death_of_one_leaves_the_others_alone(launcher, tmp_path):
@@ -185,7 +141,7 @@ def test_the_death_of_the_server_asks_its_trials_to_save_and_starts_the_next_as_
     launcher = ganlab.component("launchers", "local")(grace_seconds=5.0)
     job = started(launcher, tmp_path, SAVING)
     process = until(lambda: training(tmp_path / "job.txt"))
-    os.kill(_parent(_parent(process)), signal.SIGKILL)
+    os.kill(parent(parent(process)), signal.SIGKILL)
     assert status(job) == 143
     assert "saved" in (tmp_path / "job.txt").read_text()
     job = started(launcher, tmp_path, GIVEN, "next")
@@ -200,7 +156,7 @@ def test_trials_of_a_stopped_server_end_when_asked_to(tmp_path, code, how, expec
     launcher = ganlab.component("launchers", "local")(grace_seconds=1.0)
     job = started(launcher, tmp_path, code)
     process = until(lambda: training(tmp_path / "job.txt"))
-    server = _parent(_parent(process))
+    server = parent(parent(process))
     os.kill(server, signal.SIGSTOP)
     getattr(job, how)()
     assert status(job, 20) == expected
@@ -239,29 +195,19 @@ def test_waiting_ends_with_the_trial(tmp_path):
         launcher.close()
 
 
-SWEEP = """
-import pathlib, sys, time
-import ganlab
-launcher = ganlab.component("launchers", "local")()
-here = pathlib.Path.cwd()
-command = [sys.executable, "-P", "-m", "ganlab", "execute", "job.py"]
-job = launcher.start(command, environment={}, folder=here, log=here / "job.txt")
-while job.poll() is None:
-    time.sleep(0.1)
-"""
-
-
 @pytest.mark.slow
 def test_none_outlives_a_sweep_that_was_killed(tmp_path):
     (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
     (tmp_path / "job.py").write_text(SAVING)
-    sweep = subprocess.Popen([sys.executable, "-c", SWEEP], cwd=tmp_path)
-    process = until(lambda: training(tmp_path / "job.txt"))
-    server = _parent(_parent(process))
+    command = '[sys.executable, "-P", "-m", "ganlab", "execute", "job.py"]'
+    code = SWEEP.format(name="local", arguments={}, command=command)
+    sweep = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    process = until(lambda: training(tmp_path / "log.txt"))
+    server = parent(parent(process))
     sweep.kill()
     sweep.wait()
     until(lambda: not alive(process) and not alive(server))
-    assert "saved" in (tmp_path / "job.txt").read_text()
+    assert "saved" in (tmp_path / "log.txt").read_text()
 
 
 def _processes():
@@ -273,8 +219,3 @@ def _group(process):
         return os.getpgid(process)
     except ProcessLookupError:
         return None
-
-
-def _parent(process):
-    with open(f"/proc/{process}/stat") as file:
-        return int(file.read().rpartition(")")[2].split()[1])

@@ -4,10 +4,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
-from jobs import status
+from jobs import SAVING, alive, status, sweep, until
 
 import ganlab
 
@@ -17,17 +16,6 @@ import os, sys
 print(os.environ["COLOUR"], os.environ["OMP_NUM_THREADS"], os.environ["FROM_THE_SWEEP"], os.getcwd(), flush=True)
 print("an error", file=sys.stderr)
 sys.exit(int(os.environ["STATUS"]))
-"""
-
-# Stands for training: saves when it is asked to.
-SAVING = """
-import os, signal, sys, time
-def save(number, frame):
-    print("saved", flush=True)
-    sys.exit(143)
-signal.signal(signal.SIGTERM, save)
-print("process", os.getpid(), "is training", flush=True)
-time.sleep(60)
 """
 
 LAUNCHERS = ["local", "submitit", "slurm", pytest.param("ray", marks=pytest.mark.slow)]
@@ -85,18 +73,6 @@ def test_a_missing_command_is_reported_in_the_log(launcher, tmp_path, wait_for_l
     assert wait_for_log("cannot be started") == "/no/such/python cannot be started: No such file or directory.\n"
 
 
-SWEEP = """
-import pathlib, sys, time
-import ganlab
-name, arguments, child = {name!r}, {arguments!r}, {child!r}
-launcher = ganlab.component("launchers", name)(**arguments)
-here = pathlib.Path.cwd()
-job = launcher.start([sys.executable, "-c", child], environment={{}}, folder=here, log=here / "log.txt")
-while job.poll() is None:
-    time.sleep(0.1)
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -108,38 +84,25 @@ while job.poll() is None:
 def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, wait_for_log):
     if name != "local":
         pytest.importorskip(name, reason=f"{name} is of an extra")
-    sweep = subprocess.Popen(
-        [sys.executable, "-c", SWEEP.format(name=name, arguments=arguments, child=SAVING)], cwd=tmp_path
-    )
-    process = int(wait_for_log("is training").split()[1])
-    sweep.kill()
-    sweep.wait()
-    begun = time.monotonic()
-    while alive(process):
-        assert time.monotonic() - begun < 20, "It trains on."
-        time.sleep(0.05)
+    process = subprocess.Popen([sys.executable, "-c", sweep(name, arguments, SAVING)], cwd=tmp_path)
+    number = int(wait_for_log("is training").split()[1])
+    process.kill()
+    process.wait()
+    until(lambda: not alive(number), 20)
     if name != "ray":  # which kills the processes of an actor outright
         assert "saved" in (tmp_path / "log.txt").read_text()
-
-
-def alive(process):
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def test_ctrl_c_at_the_terminal_reaches_only_the_sweep(tmp_path, wait_for_log):
     pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
     # As a terminal does it: SIGINT to every process in the sweep's process group.
     slowly = SAVING.replace('print("saved"', 'time.sleep(3); print("saved"')
-    code = SWEEP.format(name="submitit", arguments={"cluster": "local"}, child=slowly)
+    code = sweep("submitit", {"cluster": "local"}, slowly)
     code = f"import signal; signal.signal(signal.SIGINT, lambda *_: job.stop())\n{code}\nprint(job.poll())"
-    sweep = subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, text=True
     )
     wait_for_log("is training")
-    os.killpg(sweep.pid, signal.SIGINT)
-    assert sweep.communicate(timeout=200)[0] == "143\n"
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=200)[0] == "143\n"
     assert "saved" in (tmp_path / "log.txt").read_text()

@@ -58,7 +58,6 @@ TWICE = (
     *("layer-dense", "layer-image", "group-dense", "group-image", "instance", "up-bilinear", "up-bicubic"),
     *("resize-bilinear-3x2-antialias", "resize-nearest-4x7", "resize-area-9x3"),
 )
-WRONG_IN_KERAS = ("layer-dense", "layer-image", "group-image", "group-dense", "instance", "up-bilinear")
 
 
 def examples(shape, dtype=tf.float32):
@@ -134,13 +133,6 @@ def test_penalty_gradients_agree_with_central_differences(name):
     critic = critic_of(mine(dtype="float64", **arguments), shape)
     # Central differences of step 1e-5 leave about 1e-10 of truncation and of rounding each.
     assert departure(critic, examples(shape, tf.float64)) < 1e-6
-
-
-@pytest.mark.parametrize("name", WRONG_IN_KERAS)
-def test_penalty_gradients_of_keras_layers_still_depart(name):
-    # If this fails, TensorFlow has been fixed, and refusing Keras' layer is not needed any more.
-    _, theirs, arguments, shape = PAIRS[name]
-    assert departure(critic_of(theirs(dtype="float64", **arguments), shape), examples(shape, tf.float64)) > 1e-4
 
 
 @pytest.mark.parametrize("kind", [keras.layers.LSTM, keras.layers.SimpleRNN])

@@ -1,6 +1,5 @@
 """Certificates computed by hand, compared with numpy, and above every slope that a search finds."""
 
-import pickle
 import re
 
 import keras
@@ -360,12 +359,6 @@ def test_mixed_precision_has_the_bound_of_its_float32_weights(precision):
     plain = ganlab.component("architectures", "dcgan")(channels=4).critic((8, 8, 1))
     weights = weights_of(critic)
     assert bound(critic, weights) == bound(plain, weights)
-
-
-def test_constraints_can_be_pickled_before_they_are_prepared():
-    for name, parameter, value in (("spectral_norm", "power_iterations", 3), ("weight_clipping", "limit", 0.25)):
-        constraint = pickle.loads(pickle.dumps(ganlab.component("constraints", name)(**{parameter: value})))
-        assert getattr(constraint, parameter) == value
 
 
 @pytest.mark.parametrize("labels", ["projection", "concatenation", "classifier"])

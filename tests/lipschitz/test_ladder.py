@@ -143,12 +143,11 @@ def lipsdp(matrices, last, logs):
     return np.sqrt(max(np.linalg.eigvalsh(corner @ np.linalg.solve(-rest, corner.T))[-1], 0.0))
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
-def test_the_semidefinite_bound_is_that_of_lipsdp(seed):
-    chain = chained(critic([3, 3], seed=seed))
+def test_the_semidefinite_bound_is_that_of_lipsdp():
+    chain = chained(critic([3, 3]))
     matrices = [stage.matrix for stage in chain.stages]
     found = semidefinite_bound(chain, seconds=20, tolerance=1e-9)
-    starts = np.random.default_rng(seed).normal(size=(6, 6)) * 0.5 + np.log(np.linalg.norm(chain.last) ** 2 + 1)
+    starts = np.random.default_rng(0).normal(size=(6, 6)) * 0.5 + np.log(np.linalg.norm(chain.last) ** 2 + 1)
     options = {"maxiter": 8000, "maxfev": 8000, "xatol": 1e-9, "fatol": 1e-12, "adaptive": True}
     others = [
         minimize(lambda logs: lipsdp(matrices, chain.last, logs), start, method="Nelder-Mead", options=options).fun
@@ -181,11 +180,9 @@ def kinks(chain):
     return np.sort(found)
 
 
-@pytest.mark.parametrize(
-    ("width", "seed"), [(5, 0), *(pytest.param(16, seed, marks=pytest.mark.slow) for seed in range(3))]
-)
-def test_the_exact_rung_is_the_steepest_of_all_pieces(width, seed):
-    chain = chained(critic([width, width], inputs=1, seed=seed))
+@pytest.mark.parametrize("width", [5, pytest.param(16, marks=pytest.mark.slow)])
+def test_the_exact_rung_is_the_steepest_of_all_pieces(width):
+    chain = chained(critic([width, width], inputs=1))
     ends = kinks(chain)
     middles = np.concatenate([[ends[0] - 1], (ends[1:] + ends[:-1]) / 2, [ends[-1] + 1]])
     found = exact_constant(chain)

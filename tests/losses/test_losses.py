@@ -77,7 +77,6 @@ def test_a_hinge_has_the_parameters_of_deel_lip():
     ("arguments", "message"),
     [
         ({"a": 1.0}, r"losses\.least_squares\.a = 1\.0 equals b: .* Use different targets"),
-        ({"c": math.inf}, r"losses\.least_squares\.c = inf must be finite"),
     ],
 )
 def test_least_squares_refuses_equal_targets(arguments, message):

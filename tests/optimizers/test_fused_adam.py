@@ -74,24 +74,6 @@ def test_a_gradient_of_rows_moves_them_as_a_dense_one_does():
     np.testing.assert_allclose(variable.numpy(), by_hand(start, dense), rtol=1e-5)
 
 
-def test_replicas_move_alike(cpus):
-    strategy = ganlab.component("strategies", "mirrored")(virtual_replicas=2)
-    start, given = np.ones((2, 3), np.float32), gradients(3, (2, 3))
-    with strategy.scope():
-        variable, optimizer = keras.Variable(start), fused()
-        optimizer.build([variable])
-
-    @tf.function
-    def update(g):
-        # Half on each replica: the optimizer sums.
-        strategy.run(lambda: optimizer.apply([g / 2], [variable]))
-
-    for g in given:
-        update(tf.constant(g))
-    for value in strategy.experimental_local_results(variable.value):
-        np.testing.assert_allclose(value.numpy(), by_hand(start, given), rtol=1e-5)
-
-
 def test_what_is_the_same_for_all_variables_is_computed_once():
     variables, optimizer = [keras.Variable(np.ones([n], np.float32)) for n in (2, 3, 4)], fused()
     optimizer.build(variables)

@@ -122,34 +122,15 @@ def test_a_constant_rate_is_a_plain_number_and_survives_the_config():
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("adam", {"learning_rate": 0.0}, r"optimizers\.adam\.learning_rate = 0\.0 must be above 0 and finite"),
-        ("sgd", {"learning_rate": math.nan}, r"optimizers\.sgd\.learning_rate = nan must be"),
-        ("adam", {"beta_1": 1.0}, r"optimizers\.adam\.beta_1 = 1\.0 must be at least 0 and below 1"),
-        ("adam", {"beta_2": -0.1}, r"optimizers\.adam\.beta_2 = -0\.1 must be"),
-        ("adam", {"epsilon": 0.0}, r"optimizers\.adam\.epsilon = 0\.0 must be"),
-        ("rmsprop", {"rho": 1.5}, r"optimizers\.rmsprop\.rho = 1\.5 must be at least 0 and below 1"),
-        ("rmsprop", {"epsilon": -1.0}, r"optimizers\.rmsprop\.epsilon = -1\.0 must be"),
-        ("sgd", {"momentum": 1.0}, r"optimizers\.sgd\.momentum = 1\.0 must be at least 0 and below 1"),
         (
             "sgd",
             {"nesterov": True},
             r"nesterov = True has no effect with momentum = 0\.0\. Set optimizers\.sgd\.momentum",
         ),
-        ("adam", {"schedule": "cosin"}, r"schedule = 'cosin' must be one of 'constant', 'cosine', 'linear'"),
         ("adam", {"decay_steps": 5}, r"decay_steps = 5 has no effect with schedule = 'constant'. Set .*schedule"),
         ("adam", {"final_fraction": 0.5}, r"final_fraction = 0\.5 has no effect with schedule = 'constant'"),
-        (
-            "adam",
-            {"schedule": "linear", "decay_steps": 0},
-            r"decay_steps = 0 must be a whole number of at least 1, or None",
-        ),
-        (
-            "adam",
-            {"schedule": "linear", "final_fraction": 1.0},
-            r"final_fraction = 1\.0 must be at least 0 and below 1",
-        ),
     ],
 )
-def test_values_out_of_range_are_named(name, arguments, message):
+def test_settings_without_effect_are_named(name, arguments, message):
     with pytest.raises(ganlab.ConfigError, match=message):
         make(name, **arguments)

@@ -1,7 +1,7 @@
 """Constraints that are right but unusual: the kit must let them pass."""
 
 import ganlab
-from ganlab.functional import as_matrix, example_norm, input_gradient, slopes
+from ganlab.functional import slopes
 from ganlab.lazy import tensorflow as tf
 
 
@@ -27,14 +27,6 @@ class Dragan(ganlab.Constraint):
         return self.weight * tf.square(slope - 1.0)
 
 
-class MaxSlope(ganlab.Constraint):
-    """The steepest slope of the global batch, by a collective inside the penalty."""
-
-    def penalty(self, critic, batch, state, replica):
-        steepest = replica.max(tf.reduce_max(slopes(critic, batch.fake)))
-        return tf.fill([batch.real.shape[0]], tf.square(steepest))
-
-
 class Lazy(ganlab.Constraint):
     """A penalty in every third update."""
 
@@ -57,31 +49,6 @@ class FollowsTheWeights(ganlab.Constraint):
 
     def penalty(self, critic, batch, state, replica):
         return 0.01 * state["size"] * tf.square(slopes(critic, batch.real))
-
-
-class WeightNorm(ganlab.Constraint):
-    """Gains as parameters, and directions."""
-
-    def prepare(self, critic):
-        self.names = [name for name, v in ganlab.functional.named_weights(critic).items() if len(v.shape) >= 2]
-
-    def parameters(self, weights):
-        return {name: 0.3 * tf.ones([weights[name].shape[-1]]) for name in self.names}
-
-    def reparameterize(self, weights, state):
-        directions = {name: weights[name] / tf.norm(as_matrix(weights[name]), axis=0) for name in self.names}
-        return {**weights, **{name: state[name] * directions[name] for name in self.names}}
-
-
-class GradientNormalization(ganlab.Constraint):
-    """Acts on the critic function alone."""
-
-    def transform(self, critic):
-        def normalized(x):
-            gradient, score = input_gradient(critic, x)
-            return score / (example_norm(gradient) + tf.abs(score))
-
-        return normalized
 
 
 class Frobenius(ganlab.Constraint):

@@ -96,15 +96,6 @@ def test_a_strategy_that_cannot_be_made_fails_with_the_reason():
 
 
 @pytest.mark.conformance
-def test_a_strategy_is_compared_with_one_device():
-    def make():
-        return ganlab.component("strategies", "mirrored")(virtual_replicas=2)
-
-    found = outcomes(conformance(make, StrategyConformance))
-    assert set(found.values()) == {"passed"}
-
-
-@pytest.mark.conformance
 def test_the_kits_own_parts_pass():
     def networks():
         return parts.Networks(parts.critic)

@@ -24,10 +24,3 @@ def test_every_shipped_experiment_is_in_the_table_and_has_passed():
         cells = re.findall(r"(\S+) < (\S+)|(passed|refused|\d\.\de-\d\d)", line)
         assert len(cells) == len(CHECKS), line
         assert all(word or float(figure) <= float(limit) for figure, limit, word in cells), line
-
-
-def test_every_option_of_the_command_is_on_the_page():
-    from ganlab_verify.command import verify
-
-    options = {name for parameter in verify.params for name in parameter.opts if name.startswith("--")}
-    assert [name for name in sorted(options) if name not in PAGE] == []
