@@ -4,7 +4,6 @@
 """
 
 from ganlab.cli.completing import complete_folders
-from ganlab.cli.experiments import read_experiment, use_plugins
 from ganlab.cli.messages import say, say_json, warn
 from ganlab.cli.options import (
     BESIDE_GIN,
@@ -34,6 +33,7 @@ from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
 from ganlab.plugins.recipes import Recipe, selector_of
+from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several
 from ganlab.support.formatting import counted, in_time, listed
 from ganlab.support.signals import Collector, exit_code, handling
