@@ -27,11 +27,11 @@ from ganlab.config.loader import arguments, load_variant, takes_fractions
 from ganlab.config.logged import check_logged
 from ganlab.config.overrides import Override
 from ganlab.plugins import manager as plugins
-from ganlab.plugins.blame import plugin_code
 from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.import_guard import printing_to_stderr
 from ganlab.plugins.manager import KINDS, LOCAL_MODULE, UNUSABLE, Component, Plugin, Plugins
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import Recipe, selector_of
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several

@@ -6,7 +6,7 @@ Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are f
 from ganlab.composition import LISTS, PARTS, compose, make, parameters
 from ganlab.config import load, overrides, render
 from ganlab.plugins import optional, scheduled
-from ganlab.plugins.blame import plugin_code, sentence
+from ganlab.plugins.plugin_errors import plugin_code, sentence
 from ganlab.plugins.recipes import Recipe, described, recipe_of
 from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore

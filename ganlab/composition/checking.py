@@ -9,7 +9,7 @@ from typing import Any
 from ganlab.composition.parts import LISTS, PARTS
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 
 

@@ -7,7 +7,7 @@ import re
 import traceback
 from dataclasses import dataclass
 
-from ganlab.plugins.blame import bounded
+from ganlab.plugins.plugin_errors import bounded
 from ganlab.plugins.recipes import Factory
 
 KINDS = (

@@ -13,7 +13,7 @@ from typing import Any
 from ganlab.errors import ConfigError, nearest
 from ganlab.interfaces.schedule import Schedule
 from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.scheduled import KINDS, follow, starts
 
 

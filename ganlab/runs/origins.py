@@ -12,7 +12,7 @@ from typing import Any
 
 from ganlab.errors import ContractError
 from ganlab.interfaces import Dataset
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs.modules import hash_of
 from ganlab.runs.sources import MADE_BY

@@ -26,8 +26,8 @@ import tensorflow as tf
 
 from ganlab.composition import compose
 from ganlab.errors import GanlabError
-from ganlab.plugins import blame
 from ganlab.plugins import manager as plugins
+from ganlab.plugins import plugin_errors
 from ganlab.runs import RunDirectory
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.processes import python_command, start_process
@@ -60,7 +60,7 @@ class Beside:
         local = [row.distribution for row in rows if row.name == plugins.LOCAL_MODULE and row.status != "disabled"]
         denied = [row.name for row in rows if row.status == "disabled" and row.name != plugins.LOCAL_MODULE]
         self.asked: int | None = None
-        self._running: blame.Running | None = None
+        self._running: plugin_errors.Running | None = None
         self._limit = limit(LIMIT)
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  # closed by close()
         self._connection, theirs = Pipe()
@@ -151,11 +151,11 @@ def serve() -> None:
     requests: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, requests), daemon=True).start()
 
-    def tell(code: blame.Running | None) -> None:
+    def tell(code: plugin_errors.Running | None) -> None:
         if threading.current_thread() is threading.main_thread():  # which answers too: messages do not mix
             connection.send(code)
 
-    blame.listen(tell)
+    plugin_errors.listen(tell)
     try:
         evaluate = _evaluator(*requests.get())
         while True:

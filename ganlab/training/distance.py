@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, ContractError, RunError
 from ganlab.interfaces import Dataset
 from ganlab.lipschitz import ladder
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs import RunDirectory
 from ganlab.training.certifying import restored

@@ -14,7 +14,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.interfaces import Dataset, Evaluator
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.telemetry.plots import image_grid, picture

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from ganlab.errors import Interruption
-from ganlab.plugins import blame
+from ganlab.plugins import plugin_errors
 from ganlab.support.signals import exit_code
 from ganlab.training.interruption import Received, StoppedError
 from ganlab.training.time_limits import STOPPING_SECONDS, limit
@@ -69,7 +69,7 @@ class Watch:
     def _watch(self, watched: _Watched, thread: int, leave: Callable[[str, str | None], None]) -> None:
         notice, asked_at, raised_at, asked_again_at = _NOTICE_SECONDS, None, None, 0.0
         while not watched.left.wait(_LOOK_SECONDS):
-            now, code = time.monotonic(), blame.running(thread)
+            now, code = time.monotonic(), plugin_errors.running(thread)
             asked = self._received.asked() if self._alone else None
             asked_at = asked_at or (now if asked else None)
             if asked and asked_at is not None and now - max(asked_at, asked_again_at) >= _AGAIN_SECONDS:

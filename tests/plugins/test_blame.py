@@ -6,7 +6,7 @@ import pytest
 
 import ganlab
 from ganlab.plugins import manager as plugins
-from ganlab.plugins.blame import plugin_code, sentence
+from ganlab.plugins.plugin_errors import plugin_code, sentence
 
 # Messages of tensorflow 2.21, shortened.
 ASSERTED_IN_DATA = """Graph execution error:

@@ -12,7 +12,7 @@ import pytest
 from whole_runs import assert_equal_runs, checkpointed, everything, lines, train
 
 import ganlab
-from ganlab.plugins.blame import Running
+from ganlab.plugins.plugin_errors import Running
 from ganlab.telemetry import JsonLinesWriter, Record
 from ganlab.training.beside import Beside
 from ganlab.training.checkpoints import Checkpoints

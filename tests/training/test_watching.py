@@ -15,7 +15,7 @@ from whole_runs import Graph
 
 import ganlab
 from ganlab.errors import PluginError, TrainingFailedError
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.support.signals import STOPPING, undisturbed
 from ganlab.training import watchdog
 from ganlab.training.checkpoints import Checkpoints

@@ -12,7 +12,7 @@ import numpy as np
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.interfaces import Diagnostic, Findings
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.telemetry import Record
 from ganlab.training.diagnostics.view import CriticFunctions, View
 from ganlab.training.graph.state import TrainingState

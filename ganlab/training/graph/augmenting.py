@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from ganlab.errors import ContractError
 from ganlab.interfaces import Augmentation
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.training.graph import noise
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.plugin_state import next_state, tensors

@@ -11,7 +11,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape

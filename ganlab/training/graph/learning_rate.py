@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.training.graph.roles import ROLES
 
 # Steps of which the values are computed at once.

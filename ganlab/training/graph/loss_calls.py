@@ -10,7 +10,7 @@ import tensorflow as tf
 from ganlab.errors import ContractError
 from ganlab.interfaces import Batch, Loss
 from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph import noise
 from ganlab.training.graph.networks import SCORE, static_shape

@@ -17,7 +17,7 @@ from ganlab.functional import unique_names
 from ganlab.interfaces import Architecture, Dataset, Loss
 from ganlab.layers import NoiseSource, noise_from
 from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.refusals import check_layers, layers_of, named, own_loss, seed_generators
 from ganlab.training.graph.rematerialization import Segments

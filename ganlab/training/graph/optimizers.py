@@ -7,7 +7,7 @@ import keras
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Schedule
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
 from ganlab.training.graph.roles import Role

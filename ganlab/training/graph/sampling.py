@@ -13,7 +13,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ContractError
 from ganlab.interfaces import Dataset
 from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Wrapped

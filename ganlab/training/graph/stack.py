@@ -15,7 +15,7 @@ import tensorflow as tf
 from ganlab.errors import ContractError, IncompatibleError, nearest
 from ganlab.interfaces import Batch, Constraint
 from ganlab.plugins import optional
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.training.graph import noise
 from ganlab.training.graph.lazy_penalty import lazily
 from ganlab.training.graph.networks import NetworkFunction, static_shape

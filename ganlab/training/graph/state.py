@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment, schedules
 from ganlab.plugins import scheduled
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.augmenting import Augmentations
 from ganlab.training.graph.calls import Wrapped

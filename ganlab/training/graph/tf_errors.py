@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, TrainingFailedError
-from ganlab.plugins.blame import sentence
+from ganlab.plugins.plugin_errors import sentence
 from ganlab.plugins.recipes import selector_of
 from ganlab.support.full_disk import is_full_disk
 

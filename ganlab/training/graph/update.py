@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.interfaces import Batch
-from ganlab.plugins.blame import plugin_code
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation
 from ganlab.training.graph.gradients import Gradients, Result, is_local, may_compile
