@@ -42,7 +42,7 @@ def runs(tmp_path):
 
 
 def test_runs_list_marks_a_changed_run(runs):
-    text = ganlab("runs", "list", runs)
+    text = ganlab("runs", "list", runs, width=400)  # however long the path of the folder is
     marked = [line.split()[0] for line in text.splitlines()[1:] if " ! " in line]
     assert [name.rpartition("/w")[2] for name in marked] == ["10/s1"]
     assert "! Changed midway" in text
