@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MOST = 34
+MOST = 42
 
 # Prints the module of each call that has the experiment as an argument, except self; one line for a stay.
 PROGRAM = """

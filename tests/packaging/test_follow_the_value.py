@@ -14,7 +14,7 @@ ROWS = re.findall(r"^\| `(\S+\.py)` \| `(\S+)` \|", PAGE, flags=re.MULTILINE)
 
 # Prints every call of a row's function, each followed by whether an argument holds the value.
 PROGRAM = """
-import json, os, sys, threading
+import inspect, json, os, sys, threading
 
 root, rows = sys.argv.pop(1) + os.sep, {tuple(row) for row in json.loads(sys.argv.pop(1))}
 
@@ -38,7 +38,8 @@ calls = []
 def called(frame, event, _):
     code = frame.f_code
     if code.co_filename.startswith(root) and (code.co_filename.removeprefix(root), code.co_qualname) in rows:
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        more = sum(bool(code.co_flags & flag) for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS))
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more]
         held = any(holds(frame.f_locals.get(name)) for name in names)
         calls.append((code.co_filename.removeprefix(root), code.co_qualname, held))
 
