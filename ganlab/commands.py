@@ -1,4 +1,4 @@
-"""What a command, and the function of the same name, need: messages, options, signals, tables, experiment files.
+"""What commands need: messages, options, signals, tables on a terminal, experiment files and plugins.
 
 `several` has the rules for arguments of public functions. Does not import TensorFlow.
 """
@@ -37,7 +37,6 @@ from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several
 from ganlab.support.formatting import counted, in_time, listed
 from ganlab.support.signals import Collector, exit_code, handling
-from ganlab.support.terminal import line
 
 __all__ = [
     "BESIDE_GIN",
@@ -67,7 +66,6 @@ __all__ = [
     "handling",
     "in_time",
     "last_screen",
-    "line",
     "listed",
     "load_variant",
     "objects",

@@ -3,11 +3,11 @@
 Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are for programs such as `ganlab verify`.
 """
 
-from ganlab.composition import LISTS, PARTS, compose, make, parameters
-from ganlab.config import load, overrides, render
+from ganlab.composition import PARTS, compose, make, parameters
+from ganlab.config import load, overrides
 from ganlab.plugins import optional, scheduled
-from ganlab.plugins.plugin_errors import plugin_code, sentence
-from ganlab.plugins.recipes import Recipe, described, recipe_of
+from ganlab.plugins.plugin_errors import sentence
+from ganlab.plugins.recipes import described, recipe_of
 from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
@@ -33,7 +33,6 @@ from ganlab.training.rewound import Rewound
 from ganlab.training.start import train
 
 __all__ = [
-    "LISTS",
     "OF_GENERATOR",
     "PARTS",
     "SCORE",
@@ -49,7 +48,6 @@ __all__ = [
     "Intermediates",
     "Log",
     "Network",
-    "Recipe",
     "ReplicaView",
     "Rewound",
     "Scorer",
@@ -75,10 +73,8 @@ __all__ = [
     "optional",
     "overrides",
     "parameters",
-    "plugin_code",
     "read",
     "recipe_of",
-    "render",
     "restore",
     "scheduled",
     "sentence",

@@ -4,12 +4,12 @@
 """
 
 from ganlab.support import schema
-from ganlab.support.atomic import check_free, new_file, new_folder, scratch_folder, write_text
+from ganlab.support.atomic import check_free, new_file, scratch_folder, write_text
 from ganlab.support.collector import collect_rarely
 from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.locking import locked_folder
-from ganlab.support.paths import as_name, is_name, local, open_inside, open_regular, read_inside, walk
-from ganlab.support.processes import python_command, run_process, start_process
+from ganlab.support.paths import as_name, is_name, local, open_inside, read_inside, walk
+from ganlab.support.processes import run_process
 from ganlab.support.signals import orderly_end
 from ganlab.support.strict_json import read_json
 from ganlab.support.terminal import line
@@ -25,17 +25,13 @@ __all__ = [
     "local",
     "locked_folder",
     "new_file",
-    "new_folder",
     "open_inside",
-    "open_regular",
     "orderly_end",
-    "python_command",
     "read_inside",
     "read_json",
     "run_process",
     "schema",
     "scratch_folder",
-    "start_process",
     "walk",
     "write_text",
 ]

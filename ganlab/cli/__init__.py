@@ -18,7 +18,7 @@ from ganlab.cli.process import finish, open_streams
 from ganlab.cli.subcommands import CommandGroup, write_rows
 from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError
 from ganlab.lazy import import_matplotlib
-from ganlab.plugins.command_names import COMMAND_NAMES, LISTED_FIRST
+from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.support.collector import collect_rarely
 from ganlab.support.terminal import lines
 from ganlab.version import __version__
@@ -26,7 +26,6 @@ from ganlab.version import __version__
 # ganlab's own commands, each as `module:attribute`.
 COMMANDS = {name: f"ganlab.cli.{name}:{name}" for name in COMMAND_NAMES}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
-# The commands that help names first.
 USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
 
 
@@ -37,12 +36,6 @@ class GanlabGroup(CommandGroup):
         """Keeps the arguments, for errors that name a command that works."""
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names: what a run needs first, then the rest of ganlab's, then the rest of applications'."""
-        names = super().list_commands(ctx)
-        first = [name for name in LISTED_FIRST if name in names]
-        return [*first, *(name for name in names if name not in first)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command with this name; plugins are loaded only if it is neither ganlab's nor an application's."""

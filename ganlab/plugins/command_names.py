@@ -11,16 +11,3 @@ COMMAND_NAMES = (
     "doctor",
     "completion",
 )
-
-# The commands that `ganlab --help` lists first, whether ganlab's own or those of an application that comes with it.
-LISTED_FIRST = (
-    "run",
-    "sweep",
-    "evaluate",
-    "certify",
-    "replay",
-    "fork",
-    "bisect",
-    "sample",
-    "export",
-)

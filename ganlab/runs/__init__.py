@@ -3,7 +3,7 @@
 from ganlab.runs.changes import MARK, Change, changes_of
 from ganlab.runs.changes import in_words as changes_in_words
 from ganlab.runs.directory import METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
-from ganlab.runs.fields import check_place, new_path
+from ganlab.runs.fields import check_new, check_place, new_path
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
@@ -25,6 +25,7 @@ __all__ = [
     "Settings",
     "changes_in_words",
     "changes_of",
+    "check_new",
     "check_place",
     "complaints_of",
     "confirmed",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def check_place(path: Path) -> None:
         raise cannot_be_made(path, error) from error
 
 
-def new_path(runs: Path, name: str | None, what: str, stem: str, check_free: Callable[[Path], object]) -> Path:
+def new_path(runs: Path, name: str | None, what: str, stem: str) -> Path:
     """The path of a new folder for several runs, after checking that it can be created.
 
     Args:
@@ -49,7 +48,6 @@ def new_path(runs: Path, name: str | None, what: str, stem: str, check_free: Cal
         name: Its name as chosen by a user; None for `stem` and the time.
         what: What it is, for messages: `sweep`.
         stem: The beginning of the name otherwise.
-        check_free: Raises if something exists at a path.
 
     Raises:
         RunError: Something exists there, or the name cannot name a folder.
@@ -59,9 +57,24 @@ def new_path(runs: Path, name: str | None, what: str, stem: str, check_free: Cal
     else:
         check_name(f"{what} name", name)
     path = runs.resolve() / name
-    check_free(path)
+    check_new(path, what)
     check_place(path)
     return path
+
+
+def check_new(path: Path, what: str) -> None:
+    """Checks that nothing exists where a new folder for several runs is to go.
+
+    Args:
+        path: The folder.
+        what: What it is to be, which is also its command and the stem of its JSON file: `sweep`.
+
+    Raises:
+        RunError: Something exists there.
+    """
+    if os.path.lexists(path):
+        again = f", or resume it: ganlab {what} --resume {line(path)}" if (path / f"{what}.json").is_file() else "."
+        raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
 
 def check_name(what: str, name: str) -> None:

@@ -176,7 +176,7 @@ def _read(connection: Connection, requests: queue.SimpleQueue[tuple[Any, ...]]) 
 def _evaluator(
     as_run: type[RunDirectory], path: Path, denied: list[str], plugin_file: str | None
 ) -> Callable[[int, Path], tuple[Evaluated, dict[str, str | None]]]:
-    """What evaluates a step, given its checkpoint, with all that stays from one evaluation to the next."""
+    """Returns a function that evaluates a step, given its checkpoint; what it has built is used for every step."""
     use_plugins(denied, Path(plugin_file) if plugin_file else None)
     run = as_run(path)
     recipe = run.recipe()

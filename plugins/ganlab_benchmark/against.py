@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.commands import line, shown
+from ganlab.commands import shown
 from ganlab.errors import ConfigError, RunError
-from ganlab.files import local, read_json, schema
+from ganlab.files import line, local, read_json, schema
 from ganlab_benchmark.results import FORMAT, STATUSES
 from ganlab_benchmark.suite import shipped_suites
 

@@ -12,9 +12,9 @@ from typing import Any
 from ganlab_sweep import cores
 
 from ganlab import __version__
-from ganlab.commands import line, plugin_file_in, several, use_plugins
+from ganlab.commands import plugin_file_in, several, use_plugins
 from ganlab.errors import ConfigError, RunError
-from ganlab.files import write_text
+from ganlab.files import line, write_text
 from ganlab.runs import confirmed, new_path, recorded
 from ganlab_benchmark import plan as plans
 from ganlab_benchmark.against import held_against, read_reference, reference_files
@@ -138,7 +138,7 @@ def free_path(runs: Path, name: str | None, plan: Plan) -> Path:
     Raises:
         RunError: Something exists there, or the name cannot name a folder.
     """
-    return new_path(runs, name, "benchmark", f"benchmark-{plan.suite.name}", Folder.check_free)
+    return new_path(runs, name, "benchmark", f"benchmark-{plan.suite.name}")
 
 
 def created(asked: Mapping[str, Any], path: Path) -> Folder:

@@ -16,12 +16,12 @@ from ganlab.commands import (
     complete_folders,
     exit_code,
     handling,
-    line,
     plugin_options,
     say,
     shown,
     unheard,
 )
+from ganlab.files import line
 
 # What describes a benchmark, and so cannot be changed when it is resumed.
 _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "name", "no_plugin")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ganlab.commands import line
+from ganlab.files import line
 from ganlab_benchmark.results import DONE
 from ganlab_benchmark.rows import (
     RANKS,

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ganlab.commands import cell, counted, in_time, line, say, shown, table_console
+from ganlab.commands import cell, counted, in_time, say, shown, table_console
+from ganlab.files import line
 
 if TYPE_CHECKING:
     from ganlab_benchmark import Folder, Plan

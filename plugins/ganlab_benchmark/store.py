@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ganlab.commands import line
+from ganlab import new_folder
 from ganlab.errors import RunError
-from ganlab.files import as_name, locked_folder, new_folder, read_json, schema, write_text
+from ganlab.files import as_name, line, locked_folder, read_json, schema, write_text
+from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 
 INFO, RESULTS, PAGE, TABLES = "benchmark.json", "results.json", "report.html", "report.md"
@@ -85,21 +86,10 @@ class Folder:
         Raises:
             RunError: It exists already, or cannot be created.
         """
-        Folder.check_free(path)
+        check_new(path, "benchmark")
         with new_folder(path, _cannot_be_made) as part:
             write_text(part / INFO, as_text({**info, "constraints": {}}))
         return Folder(path)
-
-    @staticmethod
-    def check_free(path: Path) -> None:
-        """Checks that nothing exists where a new benchmark is to go.
-
-        Raises:
-            RunError: Something does.
-        """
-        if path.exists() or path.is_symlink():
-            again = f", or resume it: ganlab benchmark --resume {line(path)}" if (path / INFO).is_file() else "."
-            raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
     @property
     def asked(self) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ganlab.commands import find_gin_file, line, shipped_folder
+from ganlab.commands import find_gin_file, shipped_folder
 from ganlab.errors import ConfigError, RunError, nearest
-from ganlab.files import local, open_inside, schema
+from ganlab.files import line, local, open_inside, schema
 from ganlab_benchmark.suite_schema import CERTIFICATE, COST, SENSITIVITY, SUITE, TRAINING, literal
 
 # Stands for the constraint's name in the settings of a suite.

@@ -11,9 +11,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ganlab import new_folder
 from ganlab.engine import Step, Trained, keep_precision, load_trained
 from ganlab.errors import ConfigError, IncompatibleError, nearest
-from ganlab.files import check_free, local, new_folder
+from ganlab.files import check_free, local
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import to_json
 from ganlab.version import __version__

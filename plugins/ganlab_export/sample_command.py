@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab import Run
-from ganlab.commands import (
-    GENERATOR_SETTINGS,
-    LocalPath,
-    checkpoint_option,
-    line,
-    run_with_plugins,
-    say,
-    start_tensorflow,
-)
-from ganlab.files import new_file
+from ganlab.commands import GENERATOR_SETTINGS, LocalPath, checkpoint_option, run_with_plugins, say, start_tensorflow
+from ganlab.files import line, new_file
 
 if TYPE_CHECKING:
     from ganlab.engine import Step

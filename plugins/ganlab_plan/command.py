@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.commands import BESIDE_GIN, cell, experiment_options, line, plugin_options, say, table_console
+from ganlab.commands import BESIDE_GIN, cell, experiment_options, plugin_options, say, table_console
+from ganlab.files import line
 
 if TYPE_CHECKING:
     from ganlab_plan import Plan

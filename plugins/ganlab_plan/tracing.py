@@ -13,7 +13,8 @@ from ganlab_verify import CompileOnlyStrategy, Source, recipe_of
 
 import ganlab
 from ganlab import Experiment
-from ganlab.engine import Inputs, Recipe, TrainingState, TrainingStep, compose, set_arithmetic, specs_of
+from ganlab.commands import Recipe
+from ganlab.engine import Inputs, TrainingState, TrainingStep, compose, set_arithmetic, specs_of
 from ganlab.errors import IncompatibleError
 from ganlab_plan.counting import count
 

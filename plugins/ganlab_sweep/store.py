@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ganlab import new_folder
 from ganlab.errors import RunError
-from ganlab.files import is_name, line, locked_folder, new_folder, read_inside, read_json, schema, write_text
+from ganlab.files import is_name, line, locked_folder, read_inside, read_json, schema, write_text
+from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 from ganlab_sweep.configurations import Configuration
 from ganlab_sweep.request import Proposed, Request
@@ -83,7 +84,7 @@ class Sweep:
         Raises:
             RunError: The folder already exists, or cannot be created.
         """
-        Sweep.check_free(path)
+        check_new(path, "sweep")
         with new_folder(path, _cannot_be_made) as part:
             (part / TRIALS).mkdir()
             write_text(part / INFO, _text({**info, "configurations": {}}))
@@ -93,17 +94,6 @@ class Sweep:
             sweep.save()
         sweep.path = path
         return sweep
-
-    @staticmethod
-    def check_free(path: Path) -> None:
-        """Checks that nothing exists where a new sweep is to go.
-
-        Raises:
-            RunError: Something does.
-        """
-        if os.path.lexists(path):
-            again = f", or resume it: ganlab sweep --resume {line(path)}" if (path / INFO).is_file() else "."
-            raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
     def _read(self) -> None:
         remedy = "Restore it, or start a new sweep."

@@ -154,7 +154,7 @@ def free_path(planned: Plan) -> Path:
         RunError: Something exists there, or the name cannot name a folder.
     """
     request = planned.request
-    return new_path(request.runs, request.name, "sweep", f"{Path(request.gin[0]).stem}-sweep", Sweep.check_free)
+    return new_path(request.runs, request.name, "sweep", f"{Path(request.gin[0]).stem}-sweep")
 
 
 def created(planned: Plan, path: Path) -> Sweep:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ganlab import Job
+from ganlab import Job, python_command
 from ganlab.errors import RunError
-from ganlab.files import is_full, is_full_disk, open_inside, python_command
+from ganlab.files import is_full, is_full_disk, open_inside
 from ganlab.runs import INFO, METRICS, Change, changes_of, complaints_of, holder, read_fields, warnings_of
 from ganlab_sweep.metric_follower import MetricFollower, last_value
 from ganlab_sweep.store import Sweep

@@ -11,7 +11,6 @@ import click
 from ganlab import Run
 from ganlab.commands import (
     LocalPath,
-    line,
     print_table,
     printing_to_stderr,
     run_with_plugins,
@@ -20,6 +19,7 @@ from ganlab.commands import (
     start_tensorflow,
     warn,
 )
+from ganlab.files import line
 from ganlab_time_travel import parse_condition
 
 if TYPE_CHECKING:

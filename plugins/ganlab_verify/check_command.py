@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ganlab import python_command, start_process
 from ganlab.commands import (
     HERE,
     KINDS,
@@ -29,7 +30,6 @@ from ganlab.commands import (
     use_plugins,
 )
 from ganlab.errors import MissingDependencyError, PluginError, nearest
-from ganlab.files import python_command, start_process
 from ganlab_verify.testing.check_process import Checked
 from ganlab_verify.testing.settings import settings
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from ganlab.engine import Recipe
+from ganlab.commands import Recipe
 from ganlab.errors import TrainingFailedError
 from ganlab_verify.cases import Finding, departure
 from ganlab_verify.comparing import Measure, first_departure

@@ -17,8 +17,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ganlab import python_command, start_process
 from ganlab.errors import GanlabError, TrainingFailedError
-from ganlab.files import collect_rarely, orderly_end, python_command, scratch_folder, start_process
+from ganlab.files import collect_rarely, orderly_end, scratch_folder
 from ganlab_verify.report import Row, Source
 from ganlab_verify.testing.devices import split_cpu
 

@@ -6,7 +6,8 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from ganlab import Constraint
-from ganlab.engine import ConstraintStack, Recipe
+from ganlab.commands import Recipe
+from ganlab.engine import ConstraintStack
 from ganlab_verify.cases import Case, Finding
 from ganlab_verify.comparing import Measure
 from ganlab_verify.explaining import explain

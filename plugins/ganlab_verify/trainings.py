@@ -11,8 +11,8 @@ import numpy as np
 
 import ganlab
 from ganlab import Experiment
-from ganlab.commands import read_experiment, use_plugins
-from ganlab.engine import Recipe, Trainer, TrainingState, make
+from ganlab.commands import Recipe, read_experiment, use_plugins
+from ganlab.engine import Trainer, TrainingState, make
 from ganlab_verify import lab
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source

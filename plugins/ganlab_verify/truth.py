@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ganlab import Experiment
-from ganlab.engine import Recipe, TrainingState, parameters
+from ganlab.commands import Recipe
+from ganlab.engine import TrainingState, parameters
 from ganlab_verify.departing_layer import NAME, failed, passed
 from ganlab_verify.derivatives import Derivatives, Truth, he, moved
 from ganlab_verify.differences import Values

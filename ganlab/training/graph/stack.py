@@ -250,7 +250,7 @@ def check_count(kind: str, count: int) -> None:
 
 
 def _state(values: PlayerValues, i: int) -> Tensors:
-    """What the i-th constraint receives as its state."""
+    """The state of the i-th constraint, as its methods receive it: with its trained parameters."""
     return {**values.states[i], **values.parameters[i]}
 
 

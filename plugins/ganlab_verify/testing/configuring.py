@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ganlab import hookimpl
-from ganlab.commands import plugins
-from ganlab.engine import LISTS, PARTS, Recipe, described, load, recipe_of, render
+from ganlab.commands import LISTS, Recipe, plugins, render
+from ganlab.engine import PARTS, described, load, recipe_of
 from ganlab.engine import make as make_component
 from ganlab.errors import ConfigError
 from ganlab.files import scratch_folder

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Batch, Constraint, Critic, Experiment, functional
+from ganlab.commands import plugin_code
 from ganlab.engine import (
     Calls,
     Draws,
@@ -20,7 +21,6 @@ from ganlab.engine import (
     batch_of,
     noise,
     optional,
-    plugin_code,
     read,
 )
 from ganlab_verify.trace import norm

@@ -8,7 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Dataset
-from ganlab.engine import Inputs, data_changes, data_of, plugin_code
+from ganlab.commands import plugin_code
+from ganlab.engine import Inputs, data_changes, data_of
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from ganlab import Dataset, Evaluator
-from ganlab.engine import optional, plugin_code
+from ganlab.commands import plugin_code
+from ganlab.engine import optional
 from ganlab.errors import IncompatibleError
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail

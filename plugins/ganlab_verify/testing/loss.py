@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from ganlab import Batch, Loss
-from ganlab.engine import Draws, Log, ReplicaView, noise, optional, plugin_code
+from ganlab.commands import plugin_code
+from ganlab.engine import Draws, Log, ReplicaView, noise, optional
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance

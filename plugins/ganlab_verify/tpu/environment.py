@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ganlab.files import local, orderly_end, python_command
+from ganlab import python_command
+from ganlab.files import local, orderly_end
 from ganlab_verify.process import run_process
 
 # The same as in the extra [tpu-check]. Pinned, because compiling without a TPU uses private names of JAX.
