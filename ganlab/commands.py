@@ -4,7 +4,7 @@
 """
 
 from ganlab.cli.completing import complete_folders
-from ganlab.cli.messages import say, say_json, warn
+from ganlab.cli.messages import confirm, say, say_json, warn
 from ganlab.cli.options import (
     BESIDE_GIN,
     HERE,
@@ -35,7 +35,7 @@ from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import Recipe, selector_of
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several
-from ganlab.support.formatting import counted, in_time, listed
+from ganlab.support.formatting import counted, from_bytes, in_bytes, in_time, listed
 from ganlab.support.signals import Collector, exit_code, handling
 
 __all__ = [
@@ -59,11 +59,14 @@ __all__ = [
     "checkpoint_option",
     "command_names",
     "complete_folders",
+    "confirm",
     "counted",
     "exit_code",
     "experiment_options",
     "find_gin_file",
+    "from_bytes",
     "handling",
+    "in_bytes",
     "in_time",
     "last_screen",
     "listed",

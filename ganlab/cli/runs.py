@@ -10,9 +10,6 @@ _OWN = {
     "list": "ganlab.cli.runs_list:list_command",
     "watch": "ganlab.cli.runs_watch:watch",
     "show": "ganlab.cli.runs_show:show",
-    "rm": "ganlab.cli.runs_rm:rm",
-    "archive": "ganlab.cli.runs_archive:archive_command",
-    "unarchive": "ganlab.cli.runs_archive:unarchive_command",
 }
 
 

@@ -2,20 +2,22 @@
 
 from ganlab.runs.changes import MARK, Change, changes_of
 from ganlab.runs.changes import in_words as changes_in_words
-from ganlab.runs.directory import METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
+from ganlab.runs.directory import CONFIG, METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
 from ganlab.runs.fields import check_new, check_place, new_path
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
-from ganlab.runs.listing import status_of
-from ganlab.runs.lock import holder
+from ganlab.runs.listing import size_on_disk, started_at, status_of
+from ganlab.runs.lock import LOCK, at_rest, holder
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
 
 __all__ = [
+    "CONFIG",
     "INFO",
+    "LOCK",
     "MARK",
     "METRICS",
     "MOST_SETTINGS",
@@ -23,6 +25,7 @@ __all__ = [
     "Change",
     "RunDirectory",
     "Settings",
+    "at_rest",
     "changes_in_words",
     "changes_of",
     "check_new",
@@ -44,6 +47,8 @@ __all__ = [
     "run_names",
     "runs_matching",
     "short",
+    "size_on_disk",
+    "started_at",
     "status_of",
     "versions",
     "warnings_of",

@@ -15,7 +15,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,24 +91,25 @@ def start_watching(paths: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
-def at_rest(run: RunDirectory, *, shared: bool) -> Iterator[None]:
-    """Context manager: locks the directory of a run that is not in training. Writes nothing: the disk may be full.
+def at_rest(runs: Sequence[RunDirectory], *, shared: bool) -> Iterator[None]:
+    """Context manager: locks the directories of runs that are not in training. Writes nothing: the disk may be full.
 
     Args:
-        run: The run to lock.
-        shared: Whether other readers may hold the lock at the same time.
+        runs: The runs to lock.
+        shared: Whether other readers may hold the locks at the same time.
 
     Raises:
-        RunError: The run is being trained, or is held by a lock that excludes this one.
+        RunError: A run is being trained, or is held by a lock that excludes this one.
     """
-    descriptor = os.open(run.path, os.O_RDONLY)
-    try:
-        alone = _flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, run.path)
-        if _beating_holder(run.path, alone=alone, wait=True):
-            raise _in_use(run.path)
+    start_watching(run.path for run in runs)
+    with contextlib.ExitStack() as stack:
+        for run in runs:
+            descriptor = os.open(run.path, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            alone = _flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX, run.path)
+            if _beating_holder(run.path, alone=alone, wait=True):
+                raise _in_use(run.path)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _in_use(path: Path) -> RunError:

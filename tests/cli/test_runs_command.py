@@ -180,7 +180,7 @@ def test_rm_without_a_terminal_requires_yes(ganlab, tmp_path):
 @pytest.mark.parametrize(("answer", "gone"), [("y", True), ("n", False), ("", False)])
 def test_rm_on_a_terminal_asks(ganlab, tmp_path, monkeypatch, answer, gone):
     make(tmp_path / "one")
-    monkeypatch.setattr("ganlab.cli.runs_rm._on_a_terminal", lambda: True)
+    monkeypatch.setattr("ganlab_archive.rm_command._on_a_terminal", lambda: True)
     result = CliRunner().invoke(cli, ["runs", "rm", "one"], input=f"{answer}\n")
     assert result.exit_code == 0
     assert "Remove this run, 2.0 MB? [y/N]" in result.stdout

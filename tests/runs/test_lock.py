@@ -10,12 +10,12 @@ import sys
 import time
 
 import pytest
+from ganlab_archive import archive
+from ganlab_archive.removing import removable, remove
 
 from ganlab.errors import RunError
 from ganlab.runs import create_run, lock
-from ganlab.runs.archiving import archive
 from ganlab.runs.listing import listed, look_at
-from ganlab.runs.removing import removable, remove
 from ganlab.runs.watching import Watcher
 
 
@@ -256,16 +256,16 @@ def test_readers_share_a_run_and_are_not_reported_as_its_trainer(run):
     said = "is in use by another process"
     code = (
         "import sys, ganlab; from ganlab.runs.lock import at_rest\n"
-        "with at_rest(ganlab.Run(sys.argv[1]), shared=True): print('held', flush=True); sys.stdin.read()"
+        "with at_rest([ganlab.Run(sys.argv[1])], shared=True): print('held', flush=True); sys.stdin.read()"
     )
     reader = subprocess.Popen([sys.executable, "-c", code, run.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with reader:
         assert reader.stdout.readline() == b"held\n"
-        with lock.at_rest(run, shared=True):
+        with lock.at_rest([run], shared=True):
             pass
         with pytest.raises(RunError, match=said), lock.locked(run):
             pass
-        with pytest.raises(RunError, match=said), lock.at_rest(run, shared=False):
+        with pytest.raises(RunError, match=said), lock.at_rest([run], shared=False):
             pass
         reader.stdin.close()
     with lock.locked(run):
@@ -298,7 +298,7 @@ def test_forged_lock_does_not_block_what_flock_allows(run, lie, monkeypatch):
     monkeypatch.setattr(lock, "_STILL_SECONDS", 0.0)
     assert lock.holder(run.path) is None
     for shared in (True, False):
-        with lock.at_rest(run, shared=shared):
+        with lock.at_rest([run], shared=shared):
             pass
     with lock.locked(run):
         pass
@@ -308,7 +308,7 @@ def test_holder_is_named_even_if_the_lock_time_is_in_the_future(run):
     with lock.locked(run):
         os.utime(run.path / "lock.json", (lock.time.time() + 1e9,) * 2)
         assert lock.holder(run.path) == f"process {os.getpid()} on {socket.gethostname()}"
-        with pytest.raises(RunError, match="is being trained by"), lock.at_rest(run, shared=True):
+        with pytest.raises(RunError, match="is being trained by"), lock.at_rest([run], shared=True):
             pass
 
 

@@ -42,7 +42,7 @@ ALLOWED = {
     # A folder made by ganlab, with links under safe names.
     "ganlab_tensorboard/logfolder.py": {"symlink_to"},
     # Archives, which are unpacked into a hidden folder and checked there.
-    "runs/unpacking.py": {"os.open"},
+    "ganlab_archive/unpacking.py": {"os.open"},
     # A device or a pipe that a user writes to.
     "support/atomic.py": {"os.open"},
     # Reads from files that the safe functions have opened, or from bytes.

@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from ganlab_archive import unarchive
 from ganlab_builtin.datasets import Arrays, ImageFolder, MinFunnels, TFRecords
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.features import weights
@@ -15,7 +16,6 @@ from ganlab import fingerprints
 from ganlab.comparing import compare
 from ganlab.config.sources import read_source
 from ganlab.errors import GanlabError, RunError
-from ganlab.runs.archiving import unarchive
 from ganlab.support.atomic import new_file
 from ganlab.support.paths import open_regular
 from ganlab.telemetry.event_cutting import cut

@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from ganlab_archive.removing import remove
 from small import constraint, small
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, texts, train
 
 import ganlab
-from ganlab.runs.removing import remove
 from ganlab.support.signals import STOPPING
 from ganlab.telemetry import event_cutting
 from ganlab.training.checkpoints import Checkpoints

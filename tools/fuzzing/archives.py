@@ -8,12 +8,12 @@ import os
 import stat
 from pathlib import Path
 
+from ganlab_archive import Limits, unarchive
+from ganlab_archive.placing import finish_moving
 from hypothesis import strategies as st
 
 from fuzzing.drawing import altered, mutated, weighted
 from ganlab.errors import GanlabError
-from ganlab.runs.archiving import Limits, unarchive
-from ganlab.runs.placing import finish_moving
 
 _LIMITS = Limits(files=40, least=20_000)
 _NAMES = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
 import tarfile
@@ -12,18 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import INFO, RunDirectory
-from ganlab.runs.listing import started_at
-from ganlab.runs.lock import LOCK, at_rest, start_watching
-from ganlab.runs.members import Limits, Names
-from ganlab.runs.unpacking import unarchive
-from ganlab.support.atomic import new_file
-from ganlab.support.paths import open_inside, walk
-from ganlab.support.terminal import line
+from ganlab.files import line, new_file, open_inside, walk
+from ganlab.runs import INFO, LOCK, RunDirectory, at_rest, started_at
+from ganlab_archive.members import Limits, Names
 
-__all__ = ["ENDINGS", "Archived", "Limits", "archive", "check_ending", "unarchive"]
-
-ENDINGS = (".tar.gz", ".tgz")
+_ENDINGS = (".tar.gz", ".tgz")
 _CHECKPOINTS = "checkpoints"
 _LEVEL = 6
 
@@ -43,16 +35,6 @@ class Archived:
     bytes: int
 
 
-def check_ending(path: Path) -> None:
-    """Checks an archive's name.
-
-    Raises:
-        RunError: The name ends in neither .tar.gz nor .tgz.
-    """
-    if not path.name.endswith(ENDINGS):
-        raise RunError(f"{path} must end in {' or '.join(ENDINGS)}, the format of archives.")
-
-
 def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True, limits: Limits | None = None) -> Archived:
     """Packs runs into one file, complete or not at all.
 
@@ -70,7 +52,8 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True, li
         RunError: A directory is not a run, a run is being trained, `unarchive` would refuse the archive, or the file
             cannot be written.
     """
-    check_ending(output)
+    if not output.name.endswith(_ENDINGS):
+        raise RunError(f"{output} must end in {' or '.join(_ENDINGS)}, the format of archives.")
     runs = [RunDirectory(path) for path in dict.fromkeys(path.resolve() for path in paths)]
     for run in runs:
         if output.resolve().is_relative_to(run.path):
@@ -78,10 +61,7 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True, li
     root = Path(os.path.commonpath([run.path.parent for run in runs]))
     _check_places(runs, root)
     left_out: list[Path] = []
-    start_watching(run.path for run in runs)
-    with contextlib.ExitStack() as stack:
-        for run in runs:
-            stack.enter_context(at_rest(run, shared=True))
+    with at_rest(runs, shared=True):
         members = [
             (path, _member(path, root, run))
             for run in sorted(runs, key=lambda run: run.path)
@@ -91,13 +71,13 @@ def archive(paths: Sequence[Path], output: Path, *, checkpoints: bool = True, li
         names = Names(f"{line(output)} is not written, because it could not be unpacked", limits, limits.bytes)
         for _, member in members:
             names.add(member)
-        file = stack.enter_context(new_file(output))
-        _pack(file, members, _LEVEL)
-        if file.seekable() and sum(member.size for _, member in members) > limits.room(file.tell()):
-            # Mostly zeros, which `unarchive` takes for an attack: without compression it has no such doubt.
-            file.seek(0)
-            file.truncate()
-            _pack(file, members, 0)
+        with new_file(output) as file:
+            _pack(file, members, _LEVEL)
+            if file.seekable() and sum(member.size for _, member in members) > limits.room(file.tell()):
+                # Mostly zeros, which `unarchive` takes for an attack: without compression it has no such doubt.
+                file.seek(0)
+                file.truncate()
+                _pack(file, members, 0)
     return Archived([run.path.relative_to(root).as_posix() for run in runs], left_out, output.stat().st_size)
 
 

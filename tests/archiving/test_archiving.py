@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
+from ganlab_archive import archive, unarchive
 from resting_runs import contents, make
 
 from ganlab.errors import RunError
 from ganlab.run import Run
-from ganlab.runs.archiving import archive, unarchive
 from ganlab.runs.lock import locked
 
 

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import INFO
-from ganlab.runs.members import alike
-from ganlab.support.schema import TEXT, items
-from ganlab.support.strict_json import read_json
+from ganlab.files import read_json, schema
+from ganlab.runs import INFO
+from ganlab_archive.members import alike
 
 _MOVING = ".moving"
 _LONGEST_LIST = 64 << 20
@@ -90,7 +89,7 @@ def _new_part(scratch: Path, anchor: Path, run: Path) -> Path:
 def finish_moving(left: Path, anchor: Path) -> None:
     """Moves the folders that a killed process had yet to move; they are complete."""
     try:
-        names = read_json(left, _MOVING, items(TEXT), most=_LONGEST_LIST, remedy="Remove the folder.")
+        names = read_json(left, _MOVING, schema.items(schema.TEXT), most=_LONGEST_LIST, remedy="Remove the folder.")
         parts = [Path(os.fsdecode(bytes.fromhex(name))) for name in names]
     except (OSError, RunError, ValueError):
         return

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ganlab_archive import Limits, archive, unarchive
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from resting_runs import contents, make
@@ -15,7 +16,6 @@ from resting_runs import contents, make
 from ganlab.cli import cli
 from ganlab.errors import RunError
 from ganlab.runs import lock
-from ganlab.runs.archiving import Limits, archive, unarchive
 
 COMMON = st.sampled_from(["a", "A", "é", "e\u0301", "ﬁ", "fi", "ß", "SS", " ", "run.json", "lock.json", "x" * 255])
 ANY = st.binary(min_size=1, max_size=40).map(lambda name: os.fsdecode(name.translate(None, b"/\0")))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tarfile import TarInfo
 
 from ganlab.errors import RunError
-from ganlab.runs.tarring import quoted
+from ganlab_archive.tarring import quoted
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ import os
 import shutil
 
 import pytest
+from ganlab_archive.removing import removable, remove, weight
 from resting_runs import contents, make
 
 from ganlab.errors import RunError
 from ganlab.runs import find_runs
 from ganlab.runs.lock import locked
-from ganlab.runs.removing import removable, remove, weight
 
 
 def removed(*paths, keep_metrics=False):

@@ -12,11 +12,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from ganlab_archive import Limits, archive, unarchive, unpacking
 from resting_runs import contents, make
 
 from ganlab.errors import RunError
-from ganlab.runs import unpacking
-from ganlab.runs.archiving import Limits, archive, unarchive
 
 RUN = ("one/run.json", b"{}")
 
@@ -314,7 +313,7 @@ def test_unpacking_takes_bounded_memory(tmp_path):
     raw(tmp_path / "a.tgz", header(kind=b"L", size=octal(len(name))), name, INFO)
     zeros(tmp_path / "b.tgz", 80 << 20)
     code = (
-        "import sys, resource; from pathlib import Path; from ganlab.runs.archiving import unarchive, Limits\n"
+        "import sys, resource; from pathlib import Path; from ganlab_archive import unarchive, Limits\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "for name in 'ab':\n"
         "    try: unarchive(Path(name + '.tgz'), Path('runs'), Limits(expansion=None))\n"
@@ -362,7 +361,7 @@ def test_run_created_meanwhile_is_kept(tmp_path, monkeypatch):
 
 SLOW = """
 import os, sys, time
-from ganlab.runs import tarring
+from ganlab_archive import tarring
 data = tarring.TarReader.data
 def slow(self, member):
     for piece in data(self, member):
@@ -416,7 +415,7 @@ def test_next_call_completes_the_moves_of_a_killed_process(tmp_path):
     two(tmp_path / "a.tgz")
     packed(tmp_path / "b.tgz", RUN)
     code = (
-        "import os, pathlib; from ganlab.runs.archiving import unarchive; rename = pathlib.Path.rename\n"
+        "import os, pathlib; from ganlab_archive import unarchive; rename = pathlib.Path.rename\n"
         "pathlib.Path.rename = lambda self, to: os.kill(os.getpid(), 9) if to.name == 'ring' else rename(self, to)\n"
         "unarchive(pathlib.Path('a.tgz'), pathlib.Path('runs'))"
     )

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.messages import confirm, say
-from ganlab.cli.options import LocalPath
-from ganlab.runs.removing import removable, remove, weight
-from ganlab.support.formatting import counted, in_bytes
-from ganlab.support.terminal import line
+from ganlab.commands import LocalPath, confirm, counted, in_bytes, say
+from ganlab.files import line
+from ganlab_archive.removing import removable, remove, weight
 
 
 @click.command("rm")

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import CONFIG, RunDirectory, find_runs
-from ganlab.runs.listing import size_on_disk
-from ganlab.runs.lock import at_rest, start_watching
-from ganlab.support.terminal import line
+from ganlab.files import line
+from ganlab.runs import CONFIG, RunDirectory, at_rest, find_runs, size_on_disk
 
 # The folders that `keep_metrics` removes.
 HEAVY = ("checkpoints", "samples")
@@ -33,11 +31,8 @@ def removable(paths: Sequence[Path]) -> Iterator[list[RunDirectory]]:
         RunError: A directory is not a run made by ganlab, is a link, contains other runs, or is in use.
     """
     unique = {path.resolve(): path for path in paths}
-    with contextlib.ExitStack() as stack:
-        runs = [_checked(path) for path in unique.values()]
-        start_watching(run.path for run in runs)
-        for run in runs:
-            stack.enter_context(at_rest(run, shared=False))
+    runs = [_checked(path) for path in unique.values()]
+    with at_rest(runs, shared=False):
         yield runs
 
 

@@ -13,15 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from ganlab.commands import handling
 from ganlab.errors import RunError
-from ganlab.runs.directory import INFO, find_runs
-from ganlab.runs.lock import LOCK
-from ganlab.runs.members import Limits, Names
-from ganlab.runs.placing import check_free, check_place, finish_moving, move
-from ganlab.runs.tarring import TarReader, quoted
-from ganlab.support.locking import locked_folder
-from ganlab.support.paths import open_regular, walk
-from ganlab.support.signals import handling
+from ganlab.files import locked_folder, open_regular, walk
+from ganlab.runs import INFO, LOCK, find_runs
+from ganlab_archive.members import Limits, Names
+from ganlab_archive.placing import check_free, check_place, finish_moving, move
+from ganlab_archive.tarring import TarReader, quoted
 
 _ASIDE = ".unpacking-"
 

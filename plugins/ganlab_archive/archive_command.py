@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import LocalPath
-from ganlab.runs import archiving
-from ganlab.support.formatting import counted, from_bytes, in_bytes
-from ganlab.support.signals import exit_code, handling
-from ganlab.support.terminal import line
+from ganlab.commands import LocalPath, counted, exit_code, from_bytes, handling, in_bytes, say
+from ganlab.files import line
+from ganlab_archive import Limits
+from ganlab_archive.archiving import archive
+from ganlab_archive.unpacking import unarchive
 
-_LIMITS = archiving.Limits()
+_LIMITS = Limits()
 
 
 def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -71,14 +70,14 @@ def archive_command(
     ganlab runs archive runs/ring/lazy -o lazy.tar.gz
     ganlab runs archive runs/sweep/*/s* -o sweep.tar.gz --no-checkpoints
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    done = archiving.archive(runs, output, checkpoints=not no_checkpoints, limits=_limits(max_files, max_size))
+    done = archive(runs, output, checkpoints=not no_checkpoints, limits=_limits(max_files, max_size))
     for link in done.left_out:
         say(f"Warning: {line(link)} is a link and was left out.", err=True)
     say(f"Wrote {line(output)}: {counted(len(done.names), 'run')}, {in_bytes(done.bytes)}.")
 
 
 @click.command("unarchive")
-@click.argument("archive", metavar="FILE", type=LocalPath())
+@click.argument("file", metavar="FILE", type=LocalPath())
 @click.option(
     "-o",
     "--output",
@@ -90,14 +89,14 @@ def archive_command(
 )
 @_max_files
 @_max_size
-def unarchive_command(archive: Path, output: Path, max_files: int, max_size: int | None) -> None:
+def unarchive_command(file: Path, output: Path, max_files: int, max_size: int | None) -> None:
     """Unpacks an archive of runs, completely or not at all.
 
     The archive may be untrusted: nothing is written outside DIR or into an existing run. Links are refused, and so is
     an archive that holds more than its size suggests.
     """
     with handling(_leave):
-        for path in archiving.unarchive(archive, output, _limits(max_files, max_size)):
+        for path in unarchive(file, output, _limits(max_files, max_size)):
             say(line(path))
 
 
@@ -107,7 +106,7 @@ def _leave(number: int, frame: Any) -> None:
     sys.exit(exit_code(signal.Signals(number).name))
 
 
-def _limits(files: int, size: int | None) -> archiving.Limits:
+def _limits(files: int, size: int | None) -> Limits:
     if size is None:
         return dataclasses.replace(_LIMITS, files=files)
     return dataclasses.replace(_LIMITS, files=files, bytes=size, expansion=None)
