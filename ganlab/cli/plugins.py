@@ -18,10 +18,8 @@ from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
 from ganlab.runs.experiment_source import use_plugins
 
-_OWN = {"new": "ganlab.cli.plugins_new:new"}
 
-
-@click.group("plugins", cls=CommandGroup, own=_OWN, prefix="plugins.", invoke_without_command=True)
+@click.group("plugins", cls=CommandGroup, own={}, prefix="plugins.", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, including tracebacks.")
 @plugin_options(HERE)
 @click.pass_context

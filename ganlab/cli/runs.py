@@ -8,7 +8,6 @@ from ganlab.cli.subcommands import CommandGroup
 
 _OWN = {
     "list": "ganlab.cli.runs_list:list_command",
-    "watch": "ganlab.cli.runs_watch:watch",
     "show": "ganlab.cli.runs_show:show",
 }
 

@@ -9,7 +9,7 @@ from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
 from ganlab.runs.listing import size_on_disk, started_at, status_of
-from ganlab.runs.lock import LOCK, at_rest, holder
+from ganlab.runs.lock import LOCK, at_rest, holder, start_watching
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
@@ -48,6 +48,7 @@ __all__ = [
     "runs_matching",
     "short",
     "size_on_disk",
+    "start_watching",
     "started_at",
     "status_of",
     "versions",

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
+from ganlab_scaffold import OTHERS, TEMPLATES, new_plugin
 
 pytestmark = pytest.mark.slow
 

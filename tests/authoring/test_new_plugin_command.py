@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ganlab_scaffold import OTHERS, TEMPLATES, packages
 
 import ganlab
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
-from ganlab.scaffold import OTHERS, TEMPLATES, packages
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from ganlab_scaffold import OTHERS, TEMPLATES, new_plugin
 
 import ganlab
 from ganlab import config
 from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
-from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ READERS = {
     "ganlab/runs/info.py": "settings",
     "ganlab/runs/lock.py": "runs",
     "ganlab/runs/origins.py": None,
-    "ganlab/runs/placing.py": "moving",
+    "plugins/ganlab_archive/placing.py": "moving",
     "ganlab/support/strict_json.py": "runs",
     "plugins/ganlab_sweep/store.py": "sweeps",
     "ganlab/telemetry/jsonl_lines.py": "metrics",

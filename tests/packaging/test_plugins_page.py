@@ -150,7 +150,7 @@ def test_every_conformance_class_and_every_check_of_constraints_is_mentioned():
 
 
 def test_every_template_kind_is_mentioned():
-    from ganlab.scaffold import TEMPLATES
+    from ganlab_scaffold import TEMPLATES
 
     first, *others = TEMPLATES
     assert first == "constraint"

@@ -21,7 +21,14 @@ WITHOUT_TENSORFLOW = (
     "run",
     "telemetry",
 )
-APPLICATIONS_WITHOUT_TENSORFLOW = ("ganlab_archive", "ganlab_benchmark", "ganlab_sweep", "ganlab_tensorboard")
+APPLICATIONS_WITHOUT_TENSORFLOW = (
+    "ganlab_archive",
+    "ganlab_benchmark",
+    "ganlab_scaffold",
+    "ganlab_sweep",
+    "ganlab_tensorboard",
+    "ganlab_watch",
+)
 
 
 def test_every_package_has_its_layer():

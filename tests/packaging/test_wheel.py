@@ -53,8 +53,8 @@ def test_wheel_contains_the_experiment_files_and_no_foreign_package(wheel):
 
 
 def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
-    inside = Path("ganlab", "scaffold", "templates")
-    assert files(wheel / inside) == files(ROOT / inside)
+    inside = Path("ganlab_scaffold", "templates")
+    assert files(wheel / inside) == files(ROOT / "plugins" / inside)
     code = "import sys; from ganlab.cli import main; sys.argv[1:] = ['plugins', 'new', 'soft-slope']; main()"
     environment = {**os.environ, "PYTHONPATH": str(wheel)}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=True)

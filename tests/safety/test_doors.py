@@ -60,7 +60,7 @@ ALLOWED = {
     "runs/modules.py": {"read_bytes", "rglob"},
     "cli/command_sources.py": {"read_bytes"},
     # Templates and styles that ganlab ships.
-    "scaffold/packages.py": {"read_text"},
+    "ganlab_scaffold/packages.py": {"read_text"},
     "comparing/pages.py": {"read_text"},
     "ganlab_export/readme.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},

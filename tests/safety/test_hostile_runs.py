@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 from ganlab_tensorboard.logfolder import LogFolder
 from ganlab_tensorboard.plugin import GanlabTab
+from ganlab_watch.watching import Watcher
 from hostile import ODDITIES, UNSAFE, folder, in_time
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from ganlab.cli import cli, completing
 from ganlab.runs import find_runs, lock
-from ganlab.runs.watching import Watcher
 
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from ganlab.errors import PluginError
-from ganlab.interfaces.hookspecs import CONTRACT
-from ganlab.plugins.manager import discover
-from ganlab.scaffold.names import check_free, names
-from ganlab.support.atomic import scratch_folder
-from ganlab.version import __version__
+from ganlab import CONTRACT, PluginError, __version__
+from ganlab.commands import plugins
+from ganlab.files import scratch_folder
+from ganlab_scaffold.names import check_free, names
 
 # The templates of components, with their kinds' names in experiment files.
 TEMPLATES = {
@@ -75,7 +73,7 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
     """
     called = names(name, {**TEMPLATES, **OTHERS}[kind])
     folder = directory / name
-    check_free(called, folder, discover())
+    check_free(called, folder, plugins.discover())
     files = {
         "pyproject.toml": _FOLDER / "pyproject.toml.in",
         "README.md": _FOLDER / "README.md.in",

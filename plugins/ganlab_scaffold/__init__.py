@@ -1,5 +1,5 @@
 """Creates plugin packages from templates."""
 
-from ganlab.scaffold.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
+from ganlab_scaffold.packages import OTHERS, TEMPLATES, NewPlugin, new_plugin
 
 __all__ = ["OTHERS", "TEMPLATES", "NewPlugin", "new_plugin"]

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
-from ganlab.runs.directory import METRICS, RunDirectory, find_runs
-from ganlab.runs.listing import status_of
-from ganlab.runs.lock import start_watching
+from ganlab.runs import METRICS, RunDirectory, find_runs, start_watching, status_of
 from ganlab.telemetry import last_row
 
 
@@ -61,7 +59,7 @@ class Watcher:
         """The runs that train now, and those that did at an earlier look, sorted by path.
 
         Args:
-            wait: Whether to find out first about processes of other machines, as `ganlab.runs.lock.holder` does.
+            wait: Whether to find out first about processes of other machines, as `ganlab.runs.holder` does.
         """
         found = []
         paths = list(find_runs(self._folder))

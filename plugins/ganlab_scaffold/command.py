@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.messages import say
-from ganlab.cli.options import LocalPath
-from ganlab.scaffold import OTHERS, TEMPLATES, new_plugin
+from ganlab.commands import LocalPath, say
+from ganlab_scaffold import OTHERS, TEMPLATES, new_plugin
 
 
 @click.command("new")

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import LocalPath
-from ganlab.cli.tables import cell, table_console
+from ganlab.commands import LocalPath, cell, in_time, say, say_json, table_console
 from ganlab.errors import RunError
-from ganlab.runs.watching import Progress, Watcher
-from ganlab.support.formatting import in_time
-from ganlab.support.terminal import line
+from ganlab.files import line
+from ganlab_watch.watching import Progress, Watcher
 
 if TYPE_CHECKING:
     from rich.table import Table

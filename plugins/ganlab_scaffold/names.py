@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab.errors import PluginError
-from ganlab.plugins.manager import Plugins
+from ganlab import PluginError
+from ganlab.commands import Plugins
 
 # Without the dot that distributions may have: in a module's name it would mean a package.
 _DISTRIBUTION = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*")

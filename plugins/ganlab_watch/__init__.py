@@ -1,0 +1,1 @@
+"""Shows the runs that train now."""
