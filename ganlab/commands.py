@@ -4,7 +4,7 @@
 """
 
 from ganlab.cli.completing import complete_folders
-from ganlab.cli.messages import confirm, say, say_json, warn
+from ganlab.cli.messages import confirm, of_last_metrics, say, say_json, warn
 from ganlab.cli.options import (
     BESIDE_GIN,
     HERE,
@@ -72,6 +72,7 @@ __all__ = [
     "listed",
     "load_variant",
     "objects",
+    "of_last_metrics",
     "plugin_code",
     "plugin_file_in",
     "plugin_options",

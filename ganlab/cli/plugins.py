@@ -19,7 +19,7 @@ from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
 from ganlab.runs.experiment_source import use_plugins
 
 
-@click.group("plugins", cls=CommandGroup, own={}, prefix="plugins.", invoke_without_command=True)
+@click.group("plugins", cls=CommandGroup, prefix="plugins.", invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, including tracebacks.")
 @plugin_options(HERE)
 @click.pass_context

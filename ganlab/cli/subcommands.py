@@ -18,7 +18,9 @@ from ganlab.errors import nearest
 class CommandGroup(click.Group):
     """A group of ganlab's commands and those that applications add by entry points."""
 
-    def __init__(self, name: str | None = None, *, own: Mapping[str, str], prefix: str = "", **settings: Any) -> None:
+    def __init__(
+        self, name: str | None = None, *, own: Mapping[str, str] | None = None, prefix: str = "", **settings: Any
+    ) -> None:
         """Makes a group.
 
         Args:
@@ -28,7 +30,7 @@ class CommandGroup(click.Group):
             **settings: Those of `click.Group`.
         """
         super().__init__(name, **settings)
-        self.own, self.prefix = own, prefix
+        self.own, self.prefix = own or {}, prefix
 
     def applications(self, ctx: click.Context) -> Added:
         """The commands that applications add, collected once."""

@@ -17,8 +17,8 @@ from ganlab.runs.changes import Change, changes_of
 from ganlab.runs.directory import INFO, METRICS, runs_matching
 from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.info import limits_of, read_fields, why_unreadable
-from ganlab.runs.listing import status_of
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar
+from ganlab.runs.status import status_of
 from ganlab.support.terminal import line
 
 # The tables of last values in run.json, and the prefixes of their tags in metrics.jsonl.

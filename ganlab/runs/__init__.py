@@ -8,11 +8,11 @@ from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
-from ganlab.runs.listing import size_on_disk, started_at, status_of
 from ganlab.runs.lock import LOCK, at_rest, holder, start_watching
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
+from ganlab.runs.status import SHOWN_BY, STATUSES, checkpoint_steps, size_on_disk, started_at, status_of
 
 __all__ = [
     "CONFIG",
@@ -22,6 +22,8 @@ __all__ = [
     "METRICS",
     "MOST_SETTINGS",
     "SEED",
+    "SHOWN_BY",
+    "STATUSES",
     "Change",
     "RunDirectory",
     "Settings",
@@ -30,6 +32,7 @@ __all__ = [
     "changes_of",
     "check_new",
     "check_place",
+    "checkpoint_steps",
     "complaints_of",
     "confirmed",
     "create_run",

@@ -12,9 +12,9 @@ from ganlab.plugins.recipes import Recipe
 from ganlab.runs.changes import STEPS
 from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_info
 from ganlab.runs.given import differences
-from ganlab.runs.listing import checkpoint_steps, checkpoints_gone
 from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
 from ganlab.runs.sources import of_parts
+from ganlab.runs.status import checkpoint_steps, checkpoints_gone
 from ganlab.support.atomic import write_text
 from ganlab.support.formatting import listed
 from ganlab.support.terminal import line

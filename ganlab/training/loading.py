@@ -17,7 +17,7 @@ from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
-from ganlab.runs.listing import checkpoints_gone
+from ganlab.runs.status import checkpoints_gone
 from ganlab.support.terminal import line
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured

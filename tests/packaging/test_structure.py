@@ -24,10 +24,10 @@ WITHOUT_TENSORFLOW = (
 APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_archive",
     "ganlab_benchmark",
+    "ganlab_runs",
     "ganlab_scaffold",
     "ganlab_sweep",
     "ganlab_tensorboard",
-    "ganlab_watch",
 )
 
 

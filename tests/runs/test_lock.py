@@ -12,11 +12,11 @@ import time
 import pytest
 from ganlab_archive import archive
 from ganlab_archive.removing import removable, remove
-from ganlab_watch.watching import Watcher
+from ganlab_runs.listing import listed, look_at
+from ganlab_runs.watching import Watcher
 
 from ganlab.errors import RunError
 from ganlab.runs import create_run, lock
-from ganlab.runs.listing import listed, look_at
 
 
 @pytest.fixture

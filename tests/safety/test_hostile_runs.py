@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import click
 import pytest
 from click.testing import CliRunner
+from ganlab_runs.watching import Watcher
 from ganlab_tensorboard.logfolder import LogFolder
 from ganlab_tensorboard.plugin import GanlabTab
-from ganlab_watch.watching import Watcher
 from hostile import ODDITIES, UNSAFE, folder, in_time
 from werkzeug.test import Client
 from werkzeug.wrappers import Response

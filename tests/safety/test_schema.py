@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from ganlab_runs.listing import look_at
 
 from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs import create_run
-from ganlab.runs.listing import look_at
 from ganlab.support.paths import is_name
 from ganlab.support.schema import (
     FIGURE,

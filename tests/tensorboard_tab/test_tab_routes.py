@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from ganlab_runs import listing, watching
 from ganlab_tensorboard import hosts, logfolder, store
 from ganlab_tensorboard.plugin import GanlabTab, static_files
-from ganlab_watch import watching
 from synthetic import SETTINGS, write_run
 from werkzeug.test import Client
 from werkzeug.wrappers import Response
@@ -21,7 +21,7 @@ from werkzeug.wrappers import Response
 from ganlab.cli import cli
 from ganlab.comparing import loaded_runs
 from ganlab.comparing.loaded_runs import read_run
-from ganlab.runs import RunDirectory, find_runs, listing
+from ganlab.runs import RunDirectory, find_runs
 
 STATIC = Path(store.__file__).parent
 ATTACK = "</script><img src=x onerror=alert(1)>\u202e\x1b[31m`${1}`\"'&"

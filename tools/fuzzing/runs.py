@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from ganlab_runs.listing import look_at
 from hypothesis import strategies as st
 
 from fuzzing.drawing import json_values, mutated
@@ -17,7 +18,6 @@ from ganlab.comparing.loaded_runs import read_run, with_rows
 from ganlab.errors import GanlabError
 from ganlab.run import Run
 from ganlab.runs import lock
-from ganlab.runs.listing import look_at
 
 _KEYS = [
     *("status", "step", "steps", "seed", "replicas", "strategy"),

@@ -7,6 +7,7 @@ import io
 import json
 from pathlib import Path
 
+from ganlab_runs.listing import listed
 from ganlab_sweep.metric_follower import last_value
 from ganlab_tensorboard.logfolder import LogFolder
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from ganlab.comparing.writing import as_data, to_csv
 from ganlab.errors import GanlabError
 from ganlab.run import Run
 from ganlab.runs import create_run, find_runs
-from ganlab.runs.listing import listed
 
 _SETTINGS = ["dataset", "constraints", "experiment.seed", "constraints.r1.weight", "a/optimizers.adam.beta_1"]
 _METRICS = ["critic/loss", "critic/wasserstein", "kid/distance"]

@@ -13,7 +13,7 @@ import tensorflow as tf
 from ganlab.errors import TrainingFailedError
 from ganlab.interfaces import Constraint
 from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.runs.growth import SHOWN_BY
+from ganlab.runs.status import SHOWN_BY
 from ganlab.support.formatting import listed
 from ganlab.telemetry import Record
 from ganlab.training.graph.magnitudes import MAGNITUDES, Magnitudes

@@ -10,17 +10,20 @@ from typing import Any
 
 import click
 
-from ganlab.cli.messages import of_last_metrics, say, say_json
-from ganlab.cli.options import LocalPath
-from ganlab.errors import RunError
-from ganlab.run import Run
-from ganlab.runs.changes import changes_of
-from ganlab.runs.growth import SHOWN_BY, Growth, growth
-from ganlab.runs.info import read_fields
-from ganlab.runs.listing import checkpoint_steps, size_on_disk, started_at, status_of
-from ganlab.support.formatting import counted, in_bytes, in_time
-from ganlab.support.terminal import line
+from ganlab import Run, RunError
+from ganlab.commands import LocalPath, counted, in_bytes, in_time, of_last_metrics, say, say_json
+from ganlab.files import line
+from ganlab.runs import (
+    SHOWN_BY,
+    changes_of,
+    checkpoint_steps,
+    read_fields,
+    size_on_disk,
+    started_at,
+    status_of,
+)
 from ganlab.version import DISTRIBUTION
+from ganlab_runs.growth import Growth, growth
 
 # More figures than fit on a screen are left to --json.
 _MOST = 30

@@ -4,10 +4,11 @@ import json
 import math
 
 from click.testing import CliRunner
+from ganlab_runs.growth import growth
 from synthetic import write_run
 
 from ganlab.cli import cli
-from ganlab.runs.growth import SHOWN_BY, growth
+from ganlab.runs import SHOWN_BY
 from ganlab.telemetry import Record
 
 NAN = math.nan

@@ -5,9 +5,9 @@ import socket
 import subprocess
 import sys
 
+from ganlab_runs.listing import look_at
 from resting_runs import contents, make
 
-from ganlab.runs.listing import look_at
 from ganlab.runs.lock import holder, locked
 
 

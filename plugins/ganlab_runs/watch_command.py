@@ -13,7 +13,7 @@ import click
 from ganlab.commands import LocalPath, cell, in_time, say, say_json, table_console
 from ganlab.errors import RunError
 from ganlab.files import line
-from ganlab_watch.watching import Progress, Watcher
+from ganlab_runs.watching import Progress, Watcher
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,15 +9,11 @@ from pathlib import Path
 
 import click
 
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import LocalPath
-from ganlab.cli.tables import cell, table_console
+from ganlab.commands import LocalPath, cell, in_bytes, in_time, say, say_json, table_console
 from ganlab.errors import RunError
-from ganlab.runs.changes import MARK
-from ganlab.runs.health import in_brief
-from ganlab.runs.listing import STATUSES, Listed, listed
-from ganlab.support.formatting import in_bytes, in_time
-from ganlab.support.terminal import line
+from ganlab.files import line
+from ganlab.runs import MARK, STATUSES, health_in_brief
+from ganlab_runs.listing import Listed, listed
 
 # The most characters in a cell: nobody reads a longer name.
 _LONGEST = 300
@@ -70,7 +66,7 @@ def _print_table(rows: Sequence[Listed]) -> None:
         )
         unreadable = row.problem if row.status == "unreadable" else None
         parts = [row.dataset or "", unreadable or row.constraints or ""]
-        problems = [in_brief(row.health), len(row.warnings)]
+        problems = [health_in_brief(row.health), len(row.warnings)]
         cells = [f"{row.path}{mark}", row.status, done, age, in_bytes(row.bytes), *problems, *parts]
         table.add_row(*(cell(_shortened(line(part))) for part in cells))
     console.print(table)

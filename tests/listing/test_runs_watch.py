@@ -5,8 +5,8 @@ import types
 
 import pytest
 from click.testing import CliRunner
-from ganlab_watch import watching
-from ganlab_watch.watching import Watcher
+from ganlab_runs import watching
+from ganlab_runs.watching import Watcher
 
 from ganlab.cli import cli
 
@@ -129,7 +129,7 @@ def test_the_command_looks_once_or_until_the_end(running, tmp_path, monkeypatch)
         (folder / "metrics.jsonl").write_text(row(100, 0.5))
 
     # Its own clock alone: threads that an earlier test left may sleep, too.
-    monkeypatch.setattr("ganlab_watch.command.time", types.SimpleNamespace(sleep=ends))
+    monkeypatch.setattr("ganlab_runs.watch_command.time", types.SimpleNamespace(sleep=ends))
     said = command(folder.parent).splitlines()
     assert len(said) == 2
     assert said[0].endswith("running, step 20/100, 2 steps/s, 40 s left, critic/loss 0.25")

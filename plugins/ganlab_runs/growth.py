@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ganlab.interfaces.record import Record
-
-# How the error of a run that diverged ends, except in `ganlab runs show` itself.
-SHOWN_BY = " 'ganlab runs show RUN' shows what grew."
+from ganlab.telemetry import Record
 
 # A metric that grew by a smaller factor has not run away.
 _MUCH = 10.0

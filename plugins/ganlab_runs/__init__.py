@@ -1,0 +1,1 @@
+"""Lists, shows and watches runs, from their files alone: nothing in a run is executed."""

@@ -1,0 +1,106 @@
+"""Lists the runs below a folder from their files alone: without TensorFlow, and without executing anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ganlab.runs import (
+    Change,
+    changes_of,
+    complaints_of,
+    find_runs,
+    read_fields,
+    size_on_disk,
+    start_watching,
+    started_at,
+    status_of,
+    warnings_of,
+    why_unreadable,
+)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A summary of one run.
+
+    Attributes:
+        path: Its directory.
+        status: One of `STATUSES` of `ganlab.runs`: "killed" if run.json has "running" but no process trains the run,
+            "unreadable" if run.json or its status cannot be read.
+        step: Number of generator updates done.
+        steps: Number of generator updates of the whole run.
+        started: The time of the start, in ISO 8601 and UTC.
+        bytes: Its size on disk.
+        dataset: The dataset's name.
+        constraints: The constraints' names, joined by commas; empty for none.
+        seed: The run's seed.
+        problem: A sentence on why it cannot be read, or on what is wrong with its files; None if nothing is.
+        health: The complaints of the latest health check, empty for a healthy run; None if it was never checked.
+        warnings: The warnings that it issued.
+        changes: The changes made midway by `--resume --allow-changes`.
+    """
+
+    path: Path
+    status: str
+    step: int | None = None
+    steps: int | None = None
+    started: str | None = None
+    bytes: int = 0
+    dataset: str | None = None
+    constraints: str | None = None
+    seed: int | None = None
+    problem: str | None = None
+    health: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterator[Listed]:
+    """The runs at or below a folder, sorted by path.
+
+    Args:
+        folder: Where to look.
+        status: Yield only runs with this status.
+    """
+    paths = list(find_runs(folder))
+    start_watching(paths)
+    for path in paths:
+        row = look_at(path)
+        if status in (None, row.status):
+            yield row
+
+
+def look_at(path: Path) -> Listed:
+    """Summarizes one run, whatever state its files are in."""
+    try:
+        return _summarized(path)
+    except Exception as error:  # of one run, which must not hide the others
+        return Listed(path, "unreadable", bytes=size_on_disk(path), problem=why_unreadable(path, error))
+
+
+def _summarized(path: Path) -> Listed:
+    info, problems = read_fields(path)
+    known: dict[str, Any] | None = info.get("settings")
+    return Listed(
+        path=path,
+        status=status_of(path, info),
+        step=info.get("step"),
+        steps=info.get("steps"),
+        started=started_at(path, info).isoformat(timespec="seconds"),
+        bytes=size_on_disk(path),
+        dataset=None if known is None else _word(known.get("dataset")),
+        constraints=None if known is None else _word(known.get("constraints")),
+        seed=info.get("seed"),
+        health=complaints_of(info),
+        warnings=warnings_of(info),
+        problem=next(map(str, problems.values()), None),
+        changes=changes_of(info),
+    )
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,1 +1,0 @@
-"""Shows the runs that train now."""
