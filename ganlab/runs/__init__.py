@@ -9,7 +9,7 @@ from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
 from ganlab.runs.lock import LOCK, at_rest, holder, start_watching
-from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, differing, run_names, short
+from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, described, differing, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
 from ganlab.runs.status import SHOWN_BY, STATUSES, checkpoint_steps, size_on_disk, started_at, status_of
@@ -36,6 +36,7 @@ __all__ = [
     "complaints_of",
     "confirmed",
     "create_run",
+    "described",
     "differing",
     "find_runs",
     "health_in_brief",
@@ -47,7 +48,6 @@ __all__ = [
     "provenance",
     "read_fields",
     "recorded",
-    "run_names",
     "runs_matching",
     "short",
     "size_on_disk",

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ganlab.files import line, walk
-from ganlab.runs import MOST_SETTINGS, RunDirectory, Settings, run_names
+from ganlab.runs import MOST_SETTINGS, RunDirectory, Settings
+from ganlab_tensorboard.run_names import run_names
 
 # The names that TensorBoard treats as event files.
 _PATTERN = "*tfevents*"

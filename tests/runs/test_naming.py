@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ganlab_tensorboard.run_names import run_names
 
-from ganlab.runs.naming import described, differing, run_names, setting, short
+from ganlab.runs.naming import described, differing, setting, short
 
 GP = {"constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0, "experiment.batch_size": 64}
 SN = {"constraints": "spectral_norm", "constraints.spectral_norm.power_iterations": 1, "experiment.batch_size": 64}

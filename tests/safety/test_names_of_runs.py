@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from ganlab_tensorboard.logfolder import LogFolder
+from ganlab_tensorboard.run_names import run_names
 
 from ganlab.errors import RunError
 from ganlab.runs import create_run, find_runs, new_run_path
-from ganlab.runs.naming import run_names
 
 FILES = ["...gin", "..gin", ".gin", ".hidden.gin", "a\nb.gin", "a\x1b[2J.gin", "\u202ex.gin", os.fsdecode(b"\xff.gin")]
 TEXTS = ["../../x", "/etc/x", "..", ".", "", "\0", "a\nb", "\ud800", "\u202ex", "x" * 5000, ".hidden", "\x1b[2J"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from ganlab_tensorboard.run_names import run_names
 from hypothesis import strategies as st
 
 from fuzzing.drawing import WORDS
 from ganlab.errors import GanlabError
 from ganlab.runs import create_run, find_runs, new_run_path
-from ganlab.runs.naming import run_names
 from ganlab.support.paths import LONGEST_BYTES, as_name, is_name
 from ganlab.support.terminal import line, lines
 
