@@ -6,8 +6,6 @@ import resource
 
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 
-__all__ = ["quiet_native_stderr", "start_tensorflow"]
-
 # With less address space than this TensorFlow may abort the process without an exception.
 _ADDRESSES = 2 << 30
 

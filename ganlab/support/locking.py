@@ -21,16 +21,11 @@ def locked_folder(path: Path) -> Iterator[bool]:
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        yield _flock(descriptor)
+        ours = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            ours = not isinstance(error, BlockingIOError)
+        yield ours
     finally:
         os.close(descriptor)
-
-
-def _flock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True

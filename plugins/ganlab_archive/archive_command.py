@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from ganlab.commands import LocalPath, counted, exit_code, from_bytes, handling, in_bytes, say
-from ganlab.files import line
+from ganlab.commands import LocalPath, counted, from_bytes, in_bytes, say
+from ganlab.files import line, orderly_end
 from ganlab_archive import Limits
 from ganlab_archive.archiving import archive
 from ganlab_archive.unpacking import unarchive
@@ -95,15 +92,9 @@ def unarchive_command(file: Path, output: Path, max_files: int, max_size: int | 
     The archive may be untrusted: nothing is written outside DIR or into an existing run. Links are refused, and so is
     an archive that holds more than its size suggests.
     """
-    with handling(_leave):
+    with orderly_end():
         for path in unarchive(file, output, _limits(max_files, max_size)):
             say(line(path))
-
-
-def _leave(number: int, frame: Any) -> None:
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(exit_code(signal.Signals(number).name))
 
 
 def _limits(files: int, size: int | None) -> Limits:
