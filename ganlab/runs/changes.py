@@ -102,11 +102,6 @@ def _midway(info: Mapping[str, Any]) -> list[Change]:
     return found
 
 
-def name_of(line: str) -> str:
-    """The subject of a line: `experiment.seed`, `data of datasets.arrays, rows`."""
-    return line.partition(": ")[0]
-
-
 def in_brief(changes: Sequence[Change]) -> str:
     """Changes for a cell of a table: `at step 2`, `at steps 2, 40`; empty for none."""
     steps = list(dict.fromkeys(change.step for change in changes))
