@@ -26,6 +26,7 @@ from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments, load_variant, takes_fractions
 from ganlab.config.logged import check_logged
 from ganlab.config.overrides import Override
+from ganlab.config.overrides import components as part_override
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.discovery import plugin_file_in
@@ -73,6 +74,7 @@ __all__ = [
     "load_variant",
     "objects",
     "of_last_metrics",
+    "part_override",
     "plugin_code",
     "plugin_file_in",
     "plugin_options",

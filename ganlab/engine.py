@@ -7,12 +7,12 @@ from ganlab.composition import PARTS, compose, make, parameters
 from ganlab.config import load, overrides
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import sentence
-from ganlab.plugins.recipes import described, recipe_of
+from ganlab.plugins.recipes import described, recipe_of, unique_names
 from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation
+from ganlab.training.evaluation import Evaluation, declared_limits, diagnosed, measured
 from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
@@ -28,7 +28,7 @@ from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.update import batch_of
 from ganlab.training.graph.variables import read
-from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab.training.loading import Step, Trained, find_checkpoint, keep_precision, load_trained
 from ganlab.training.rewound import Rewound
 from ganlab.training.start import train
 
@@ -61,13 +61,17 @@ __all__ = [
     "compose",
     "data_changes",
     "data_of",
+    "declared_limits",
     "described",
+    "diagnosed",
+    "find_checkpoint",
     "first_examples",
     "has_kernel",
     "keep_precision",
     "load",
     "load_trained",
     "make",
+    "measured",
     "noise",
     "op_source",
     "optional",
@@ -81,4 +85,5 @@ __all__ = [
     "set_arithmetic",
     "specs_of",
     "train",
+    "unique_names",
 ]

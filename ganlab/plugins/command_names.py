@@ -2,7 +2,6 @@
 
 COMMAND_NAMES = (
     "run",
-    "evaluate",
     "certify",
     "runs",
     "plugins",

@@ -8,7 +8,7 @@ from ganlab.runs.health import complaints_of, warnings_of
 from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
-from ganlab.runs.lock import LOCK, at_rest, holder, start_watching
+from ganlab.runs.lock import LOCK, at_rest, holder, locked, start_watching
 from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, described, differing, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
@@ -42,6 +42,7 @@ __all__ = [
     "health_in_brief",
     "holder",
     "limits_of",
+    "locked",
     "name_of_complaint",
     "new_path",
     "new_run_path",

@@ -162,7 +162,7 @@ def test_published_scores_of_a_file_of_weights(folders, ganlab, tmp_path):
 
 
 def test_progress_is_reported_with_the_time_left():
-    from ganlab.training.counting import Counting
+    from ganlab_evaluate.counting import Counting
 
     times, said = iter([0.0, 4.0, 12.0, 13.0, 30.0]), []
     counting = Counting("images", 1000, said.append, lambda: next(times))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from ganlab_builtin.evaluators import ganlab_evaluators
 from ganlab_builtin.features import ganlab_features
+from ganlab_evaluate.command import evaluate as command
 
 import ganlab
 from ganlab import config
-from ganlab.cli.evaluate import evaluate as command
 from ganlab.plugins import manager as plugins
 from ganlab.transport import exact_w1
 

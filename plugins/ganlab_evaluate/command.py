@@ -9,22 +9,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import print_table
-from ganlab.composition import OF_GENERATOR
-from ganlab.config.overrides import Override, components
-from ganlab.errors import ConfigError
-from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.run import Run
-from ganlab.runs.health import complaints_of, name_of
-from ganlab.runs.lock import locked
-from ganlab.support.paths import local
-from ganlab.support.terminal import line
+from ganlab import ConfigError, Run
+from ganlab.commands import (
+    GENERATOR_SETTINGS,
+    LocalPath,
+    Override,
+    checkpoint_option,
+    part_override,
+    print_table,
+    printing_to_stderr,
+    run_with_plugins,
+    say,
+    say_json,
+    start_tensorflow,
+)
+from ganlab.files import line, local
+from ganlab.runs import complaints_of, locked, name_of_complaint
 
 if TYPE_CHECKING:
-    from ganlab.training.loading import Step
+    from ganlab.engine import Step
 
 
 @click.command("evaluate")
@@ -129,7 +132,7 @@ def evaluate(
     measured = Run(run)
     chosen = _chosen(evaluators)
     own = () if chosen else ("evaluators",)
-    recipe = measured.recipe([*chosen, *params], only=(*OF_GENERATOR, "dataset", *own))
+    recipe = measured.recipe([*chosen, *params], only=(*GENERATOR_SETTINGS, "dataset", *own))
     wanted = recipe.arguments.get("evaluators", [])
     if not wanted:
         raise ConfigError(
@@ -138,10 +141,7 @@ def evaluate(
         )
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
-        from ganlab.composition import make
-        from ganlab.plugins.recipes import unique_names
-        from ganlab.training.evaluation import declared_limits, diagnosed
-        from ganlab.training.loading import find_checkpoint
+        from ganlab.engine import declared_limits, diagnosed, find_checkpoint, make, unique_names
 
         step = find_checkpoint(measured, checkpoint).step
         if save and step != find_checkpoint(measured).step:
@@ -155,7 +155,7 @@ def evaluate(
             sentences = diagnosed(unique_names(made), made, figures)
             wrong = [f"{name}: {sentence}" for name, sentence in sentences.items() if sentence]
             if save:
-                others = [one for one in complaints_of(measured.info) or () if name_of(one) not in sentences]
+                others = [one for one in complaints_of(measured.info) or () if name_of_complaint(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
                 limits = declared_limits(unique_names(made), made, make(recipe.arguments["dataset"]))
                 limits = {**(measured.info.get("limits") or {}), **limits}
@@ -179,8 +179,8 @@ def _evaluate_folder(
     chosen = _chosen(evaluators)
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
-        from ganlab.training import published as publishing
-        from ganlab.training.folder_evaluation import evaluate_folder
+        from ganlab_evaluate import published as publishing
+        from ganlab_evaluate.folders import evaluate_folder
 
         scores = None if published is None else publishing.asked(*published, against)
         found = evaluate_folder(folder, against, [*chosen, *params], size, published=scores, report=_report)
@@ -195,7 +195,7 @@ def _evaluate_folder(
 
 def _chosen(evaluators: Sequence[str]) -> list[Override]:
     asked = " ".join(f"--evaluator {name!r}" for name in evaluators)
-    return [components("evaluators", evaluators, asked)] if evaluators else []
+    return [part_override("evaluators", evaluators, asked)] if evaluators else []
 
 
 def _report(text: str) -> None:

@@ -12,18 +12,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab import config
-from ganlab.composition import make
-from ganlab.config.overrides import Override
-from ganlab.errors import ConfigError, IncompatibleError
-from ganlab.interfaces import Dataset
-from ganlab.plugins.manager import component
-from ganlab.plugins.recipes import Recipe, recipe_of, selector_of, unique_names
-from ganlab.support import paths
-from ganlab.support.terminal import line
-from ganlab.training.counting import Counting
-from ganlab.training.evaluation import diagnosed, measured
-from ganlab.training.published import Asked
+from ganlab import ConfigError, Dataset, IncompatibleError
+from ganlab.commands import Override, Recipe, arguments, plugins, selector_of
+from ganlab.engine import diagnosed, load, make, measured, recipe_of, unique_names
+from ganlab.files import line, walk
+from ganlab_evaluate.counting import Counting
+from ganlab_evaluate.published import Asked
 
 # The dataset that reads a folder of images.
 _FOLDERS = "image_folder"
@@ -83,8 +77,8 @@ def evaluate_folder(
             Override(f"{selector}.size={side}", f"--size {side}"),
         ]
     scores = [] if published is None else published.overrides(int(images.size or 0))
-    arguments = config.load([], [*reference, *scores, *params], needs=_NEEDS).arguments
-    dataset, evaluators = make(arguments["dataset"]), make(arguments["evaluators"])
+    parts = load([], [*reference, *scores, *params], needs=_NEEDS).arguments
+    dataset, evaluators = make(parts["dataset"]), make(parts["evaluators"])
     names = unique_names(evaluators)
     counting = Counting("images of the folder", _most(evaluators, "samples", images.size), report)
     _count(dataset, Counting("real images", _most(evaluators, "real_examples", dataset.size), report))
@@ -100,7 +94,7 @@ def evaluate_folder(
 
 
 def _folder_recipe(folder: Path, side: int, option: str) -> Recipe:
-    given = config.arguments("datasets", _FOLDERS, [f"path={folder}", f"size={side}"], option)
+    given = arguments("datasets", _FOLDERS, [f"path={folder}", f"size={side}"], option)
     return Recipe("datasets", _FOLDERS, given)
 
 
@@ -145,14 +139,14 @@ def _drawing(folder: Path, images: Dataset, counting: Counting, evaluator: Any) 
 def _with_fewer(evaluator: Any, images: int) -> str:
     """The advice for an evaluator that asks for more samples than there are images."""
     recipe = recipe_of(evaluator)
-    if recipe is None or "samples" not in component(recipe.kind, recipe.name).signature.parameters:
+    if recipe is None or "samples" not in plugins.component(recipe.kind, recipe.name).signature.parameters:
         return "Let it draw fewer, or give more images."
     return f"Set its number of samples lower: --param {recipe.selector}.samples={images}."
 
 
 def _side_of(folder: Path) -> int:
     """The shorter side of the first image of a folder, which is the side of its central square."""
-    found = paths.walk(folder) if folder.is_dir() else ()
+    found = walk(folder) if folder.is_dir() else ()
     for file in sorted(Path(at, name) for at, _, names in found for name in names):
         if file.suffix.lower() in _SUFFIXES and file.is_file():
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ganlab.support.formatting import in_time
+from ganlab.commands import in_time
 
 _SECONDS = 10.0  # between two reports
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab.config.overrides import Override
-from ganlab.errors import ConfigError
+from ganlab import ConfigError
+from ganlab.commands import Override
 
 _SCORES = "evaluators.published_scores"
 _NETWORK = "features.inception"
