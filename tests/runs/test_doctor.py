@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -150,3 +151,16 @@ def test_doctor_examines_this_installation_with_its_own_ranges(monkeypatch):
     assert details["gin-config"] == "0.5.0 (supported: ==0.5.0)"
     assert details["python"].startswith(f"{sys.version_info.major}.{sys.version_info.minor}.")
     assert details["plugin ganlab_losses"].startswith("ganlab-tf 0.")
+
+
+@pytest.mark.parametrize("missing", ["gin", "numpy", "tensorboard"])
+def test_doctor_works_where_a_package_cannot_be_imported(tmp_path, missing):
+    code = (
+        f"import sys; sys.modules[{missing!r}] = None\n"
+        "from ganlab.cli import cli, doctor\n"
+        "doctor.probe_devices = lambda: {'devices': ['CPU:0'], 'backend': 'tensorflow'}\n"
+        "cli.main(['doctor', '--json'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+    assert {"python", "tensorflow", "gin-config"} <= {row["subject"] for row in json.loads(done.stdout)}
