@@ -49,7 +49,7 @@ def ganlab(*arguments):
 
 def offered(name, option, run):
     """The shell completions for an option of a command on a run."""
-    command = cli.get_command(None, name)
+    command = cli.get_command(click.Context(cli), name)
     parameter = next(one for one in command.params if option in one.opts)
     context = click.Context(command)
     context.args = [str(run)]
