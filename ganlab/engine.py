@@ -21,14 +21,14 @@ from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Scorer, first_examples
+from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.update import batch_of
 from ganlab.training.graph.variables import read
-from ganlab.training.loading import Step, Trained, keep_precision, load_trained
+from ganlab.training.loading import Step, Trained, find_checkpoint, keep_precision, load_trained
 from ganlab.training.rewound import Rewound
 from ganlab.training.start import train
 
@@ -50,6 +50,7 @@ __all__ = [
     "Network",
     "ReplicaView",
     "Rewound",
+    "Sampler",
     "Scorer",
     "Step",
     "Trained",
@@ -62,6 +63,8 @@ __all__ = [
     "data_changes",
     "data_of",
     "described",
+    "examples_of",
+    "find_checkpoint",
     "first_examples",
     "has_kernel",
     "keep_precision",
@@ -76,6 +79,7 @@ __all__ = [
     "read",
     "recipe_of",
     "restore",
+    "sampler",
     "scheduled",
     "sentence",
     "set_arithmetic",

@@ -3,7 +3,6 @@
 COMMAND_NAMES = (
     "run",
     "evaluate",
-    "certify",
     "runs",
     "plugins",
     "config",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain
+from ganlab_certify.chains import Chain
 
 
 def averaged_bound(chain: Chain) -> float:

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain, Stage
+from ganlab_certify.chains import Chain, Stage
 
 _MEMORY, _ARMIJO = 12, 1e-4
 _LONGEST, _SHORTEST = 4.0, 1e-9  # the largest change of a logarithm in a step, and the least share of a step
