@@ -122,6 +122,12 @@ def test_the_gradient_of_the_semidefinite_bound(name):
     np.testing.assert_allclose(gradient, differences, atol=1e-7)
 
 
+def test_weights_that_overflow_have_no_bound():
+    chain = chained(CRITICS["relu"]())
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert _value(chain, _first(chain.stages) + 800.0)[0] == np.inf
+
+
 def lipsdp(matrices, last, logs):
     """The least bound with these multipliers, from the matrix inequality as the paper (theorem 2) writes it."""
     sizes = [matrices[0].shape[1], *(len(m) for m in matrices)]

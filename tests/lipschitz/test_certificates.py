@@ -147,6 +147,7 @@ SINGLE = {
     "dropout": (lambda: Dropout(0.2), 1.25, (5,)),
     "noise": (lambda: GaussianNoise(0.3), 1.0, (5,)),
     "softmax": (lambda: keras.layers.Softmax(), 0.5, (4,)),
+    "softmax-function": (lambda: keras.layers.Activation("softmax"), 0.5, (4,)),
     "activation-layer": (
         lambda: keras.layers.Dense(3, activation=keras.layers.LeakyReLU(negative_slope=4.0)),
         None,
@@ -179,7 +180,7 @@ def test_constants_of_layers_hold_and_are_reached(case):
     if case == "max-overlapping":
         points[:, ::2, ::2] += 9  # where every window sees the same few
     points[100:110] = 0
-    if case == "softmax":
+    if case.startswith("softmax"):
         points[0] = [30.0, 30.0, 0.0, 0.0]
     with noise_from(OneMask()):
         points = tf.constant(points, tf.float32)
