@@ -21,7 +21,7 @@ from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Scorer, first_examples
+from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -50,6 +50,7 @@ __all__ = [
     "Network",
     "ReplicaView",
     "Rewound",
+    "Sampler",
     "Scorer",
     "Step",
     "Trained",
@@ -64,6 +65,7 @@ __all__ = [
     "declared_limits",
     "described",
     "diagnosed",
+    "examples_of",
     "find_checkpoint",
     "first_examples",
     "has_kernel",
@@ -80,6 +82,7 @@ __all__ = [
     "read",
     "recipe_of",
     "restore",
+    "sampler",
     "scheduled",
     "sentence",
     "set_arithmetic",

@@ -20,13 +20,12 @@ from ganlab.support.collector import collect_rarely
 
 if TYPE_CHECKING:
     import keras
+    from ganlab_certify import Certified, CertifiedDistance
     from ganlab_time_travel import Onset, Replayed
 
     from ganlab.composition import Experiment
     from ganlab.interfaces import Evaluator
     from ganlab.plugins.recipes import Recipe
-    from ganlab.training.certifying import Certified
-    from ganlab.training.distance import CertifiedDistance
     from ganlab.training.loading import Step
 
 _OF_TRAINING = [
@@ -133,10 +132,9 @@ class Run(RunDirectory):
             RunError: The checkpoint is missing, or does not fit the recorded experiment.
             ConfigError: A certificate is unknown.
         """
-        from ganlab.training.certifying import RUNGS, certify
-
-        asked = RUNGS if rungs is None else several.texts(rungs, "rungs")
-        return certify(self.given(experiment), checkpoint=checkpoint, seconds=seconds, rungs=asked)
+        asked = None if rungs is None else several.texts(rungs, "rungs")
+        application = _application("ganlab_certify")
+        return application.certify(self.given(experiment), checkpoint=checkpoint, seconds=seconds, rungs=asked)
 
     def certify_distance(
         self,
@@ -167,10 +165,8 @@ class Run(RunDirectory):
                 box.
             ConfigError: A value is out of its range.
         """
-        from ganlab.training.distance import certify_distance
-
-        run = self.given(experiment)
-        return certify_distance(
+        application, run = _application("ganlab_certify"), self.given(experiment)
+        return application.certify_distance(
             run, checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
         )
 
@@ -192,7 +188,8 @@ class Run(RunDirectory):
             ConfigError: A diagnostic is unknown.
         """
         step, names = several.whole_number(step, "step"), several.texts(diagnostics, "diagnostics")
-        return _time_travel().replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
+        application = _application("ganlab_time_travel")
+        return application.replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
 
     def fork(
         self,
@@ -225,8 +222,8 @@ class Run(RunDirectory):
         if run_dir is None:
             beside = run.path.absolute().parent
             run_dir = new_run_path(beside.parent, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
-        twin = several.path(run_dir, "run_dir")
-        return cast(Run, _time_travel().fork(run, twin, at=at, params=settings, console=console, say=_warn))
+        twin, application = several.path(run_dir, "run_dir"), _application("ganlab_time_travel")
+        return cast(Run, application.fork(run, twin, at=at, params=settings, console=console, say=_warn))
 
     def bisect(self, condition: str, *, experiment: Experiment | None = None) -> Onset | None:
         """Finds the first step at which a condition on a metric holds, by training the steps around it again.
@@ -242,13 +239,13 @@ class Run(RunDirectory):
             ConfigError: It is not a condition.
             RunError: The run has no such metric, or the steps cannot be trained again.
         """
-        application = _time_travel()
+        application = _application("ganlab_time_travel")
         return application.bisect(self.given(experiment), application.parse_condition(str(condition)), _warn)
 
 
-def _time_travel() -> Any:
-    """The application; the core imports none of them."""
-    return importlib.import_module("ganlab_time_travel")
+def _application(name: str) -> Any:
+    """An application, imported when it is used; the core imports none of them."""
+    return importlib.import_module(name)
 
 
 def _warn(text: str) -> None:

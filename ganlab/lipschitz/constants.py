@@ -16,28 +16,29 @@ if TYPE_CHECKING:
     Value = Callable[[Any], np.ndarray]  # the value that a variable has in the weights at hand
     Constant = Callable[[Value], float]
 
-# The largest absolute slope of each, with the defaults of keras.activations and TensorFlow's derivative, rounded up.
-ACTIVATIONS = {
-    "linear": 1.0,
-    "relu": 1.0,
-    "relu6": 1.0,
-    "leaky_relu": 1.0,
-    "elu": 1.0,
-    "celu": 2.0,  # the function's is 1, but at zero TensorFlow adds up the slopes of its two halves
-    "selu": 1.758100,  # scale * alpha, towards zero from below
-    "softplus": 1.0,
-    "softsign": 1.0,
-    "sigmoid": 0.25,
-    "log_sigmoid": 1.0,
-    "tanh": 1.0,
-    "hard_sigmoid": 1 / 6,
-    "hard_tanh": 1.0,
-    "silu": 1.099840,
-    "hard_silu": 1.5,  # at 3 from below
-    "gelu": 1.128905,  # at the square root of 2
-    "mish": 1.088499,
-    "softmax": 0.5,  # its Jacobian diag(p) - p p' has row sums of absolute values 2 p (1 - p)
+# The least and the largest slope of each activation that acts on every number alone, with the defaults of
+# keras.activations and TensorFlow's derivative, rounded outward. None falls more steeply than it rises.
+ACTIVATION_SLOPES = {
+    "linear": (1.0, 1.0),
+    "relu": (0.0, 1.0),
+    "relu6": (0.0, 1.0),
+    "leaky_relu": (0.2, 1.0),
+    "elu": (0.0, 1.0),
+    "celu": (0.0, 2.0),  # the function's is 1, but at zero TensorFlow adds up the slopes of its two halves
+    "selu": (0.0, 1.758100),  # scale * alpha, towards zero from below
+    "softplus": (0.0, 1.0),
+    "softsign": (0.0, 1.0),
+    "sigmoid": (0.0, 0.25),
+    "log_sigmoid": (0.0, 1.0),
+    "tanh": (0.0, 1.0),
+    "hard_sigmoid": (0.0, 1 / 6),
+    "hard_tanh": (0.0, 1.0),
+    "silu": (-0.099841, 1.099840),
+    "hard_silu": (-0.5, 1.5),  # the largest at 3 from below
+    "gelu": (-0.128906, 1.128905),  # the largest at the square root of 2
+    "mish": (-0.113165, 1.088499),
 }
+_SOFTMAX = 0.5  # its Jacobian diag(p) - p p' has row sums of absolute values 2 p (1 - p)
 
 
 class Unknown(Exception):  # noqa: N818
@@ -82,9 +83,11 @@ def _activation(activation: Any, shape: tuple[int | None, ...]) -> Constant:
     own = getattr(activation, "lipschitz_constant", None)
     if own is not None:
         return _fixed(float(own))
-    for name, constant in ACTIVATIONS.items():
+    if activation is keras.activations.softmax:
+        return _fixed(_SOFTMAX)
+    for name, (_, steepest) in ACTIVATION_SLOPES.items():
         if activation is getattr(keras.activations, name):
-            return _fixed(constant)
+            return _fixed(steepest)
     name = getattr(activation, "__name__", type(activation).__name__)
     raise Unknown(f"the Lipschitz constant of its activation {name!r} is unknown")
 
@@ -120,7 +123,7 @@ def _rules() -> Mapping[type, Callable[[Any, Any], float | Constant]]:
         layers.LeakyReLU: lambda layer, shape: max(1.0, abs(float(layer.negative_slope))),
         layers.ELU: lambda layer, shape: max(1.0, abs(float(layer.alpha))),
         layers.PReLU: lambda layer, shape: lambda value: max(1.0, float(np.abs(value(layer.alpha)).max())),
-        layers.Softmax: lambda layer, shape: 0.5,
+        layers.Softmax: lambda layer, shape: _SOFTMAX,
         layers.LayerNormalization: _normalization,
         layers.GroupNormalization: _normalization,
         **dict.fromkeys((ours.LayerNormalization, ours.GroupNormalization, ours.InstanceNormalization), _normalization),

@@ -2,7 +2,6 @@
 
 COMMAND_NAMES = (
     "run",
-    "certify",
     "runs",
     "plugins",
     "config",

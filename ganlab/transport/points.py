@@ -8,7 +8,11 @@ from ganlab.errors import IncompatibleError
 
 
 def rows(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both samples in float64, each example as one vector."""
+    """Both samples in float64, each example as one vector: `(n, values)` and `(m, values)`.
+
+    Raises:
+        IncompatibleError: The examples of the two have different numbers of values, or there are none.
+    """
     x, y = (np.asarray(points, np.float64) for points in (x, y))
     if not (len(x) and len(y)):
         raise IncompatibleError(f"Samples of {len(x)} and {len(y)} points have no distance; give at least one each.")

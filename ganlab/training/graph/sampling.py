@@ -225,8 +225,20 @@ def first_examples(dataset: Dataset, n: int, seed: int) -> np.ndarray:
     Raises:
         ContractError: One of them has a value that is not a finite number.
     """
-    count = n if dataset.size is None else min(n, dataset.size)
+    return examples_of(dataset, np.arange(n if dataset.size is None else min(n, dataset.size)), seed)
+
+
+def examples_of(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
+    """The examples of a dataset with these numbers, int64 `(n,)`: `(n, *sample_shape)` float32.
+
+    Raises:
+        ContractError: One of them has a value that is not a finite number.
+    """
     with plugin_code(selector_of(dataset), "examples"):
-        examples = np.asarray(dataset.examples(tf.range(count, dtype=tf.int64), seed))
-    check_finite_examples(dataset, np.arange(count), examples)
+        batches = [
+            np.asarray(dataset.examples(tf.constant(numbers[i : i + _BATCH], tf.int64), seed))
+            for i in range(0, len(numbers), _BATCH)
+        ]
+    examples = np.concatenate(batches)
+    check_finite_examples(dataset, numbers, examples)
     return examples

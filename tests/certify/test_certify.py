@@ -4,10 +4,10 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from ganlab_certify.rungs import RUNGS
 
 import ganlab
 from ganlab.cli import cli
-from ganlab.lipschitz.rungs import RUNGS
 
 EXPERIMENT = """
 include 'base/toy.gin'

@@ -43,10 +43,9 @@ def attacked_constant(
     scale = spread * 10.0 ** random.uniform(-2, 1, size=(shape[0], *[1] * (len(shape) - 1)))
     near = x + scale * random.standard_normal(shape)
     far = x[random.permutation(shape[0])]
-    ones = scale.shape
-    y = np.where(np.reshape(random.random(shape[0]) < 0.5, ones), near, far)
-    same = np.reshape((x == y).reshape(shape[0], -1).all(axis=1), ones)
-    y = np.where(same, near, y).astype(np.float32)
+    same = (x == far).reshape(shape[0], -1).all(axis=1)
+    chosen = np.reshape((random.random(shape[0]) < 0.5) | same, scale.shape)
+    y = np.where(chosen, near, far).astype(np.float32)
     step = tf.function(_step, autograph=False).get_concrete_function(
         critic, tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.float32), tf.TensorSpec([], tf.float32)
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain
+from ganlab_certify.chains import Chain
 
 
 def within(chain: Chain, low: np.ndarray, high: np.ndarray) -> Chain:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ganlab.errors import ConfigError, IncompatibleError
-from ganlab.transport.confidence import matching_radius, mean_radius
-from ganlab.transport.exact import exact_w1
-from ganlab.transport.functions import fitted
-from ganlab.transport.points import rows
+from ganlab.transport import exact_w1, rows
+from ganlab_certify.confidence import matching_radius, mean_radius
+from ganlab_certify.functions import fitted
 
 # Points that are matched with one another: the cost grows as their square.
 _MATCHED = 2048
@@ -134,25 +133,33 @@ def _lower(
     """The function that was best on one part of the samples, the end, and its radius."""
     best, chosen = 0.0, None
     for name, candidate in candidates.items():
-        scores = [np.asarray(candidate.function(x), np.float64) for x in (choosing.real, choosing.fake)]
-        if not (0 < candidate.constant < math.inf and all(np.isfinite(s).all() for s in scores)):
+        scores = _scores(candidate, choosing)
+        if scores is None:
             continue
-        gap = (scores[0].mean() - scores[1].mean()) / candidate.constant
+        gap = scores[0].mean() - scores[1].mean()
         if gap > best:
             ends = min(s.min() for s in scores), max(s.max() for s in scores)
             best, chosen = gap, (name, candidate, ends)
-    if chosen is None:
+    scores = None if chosen is None else _scores(chosen[1], held_out)
+    if chosen is None or scores is None:
         return "nothing", 0.0, 0.0
-    name, candidate, ends = chosen
+    name, _, ends = chosen
     # Clipped to the range of other samples, a function is as Lipschitz as before, and its values are bounded.
-    real, fake = (np.asarray(candidate.function(x), np.float64) for x in (held_out.real, held_out.fake))
-    if not (np.isfinite(real).all() and np.isfinite(fake).all()):
-        return "nothing", 0.0, 0.0
-    real, fake = (np.clip(scores, *ends) / candidate.constant for scores in (real, fake))
-    width = (ends[1] - ends[0]) / candidate.constant
+    real, fake = (np.clip(each, *ends) for each in scores)
+    width = ends[1] - ends[0]
     drawn, range_ = (fake, width) if held_out.complete else (real - fake, 2.0 * width)
     radius = mean_radius(drawn, range_, level)
     return name, float(real.mean() - fake.mean()) - radius, radius
+
+
+def _scores(candidate: Lipschitz, samples: Samples) -> tuple[np.ndarray, np.ndarray] | None:
+    """The scores of real and generated samples over the constant; None if one of these is no number to bound with."""
+    if not 0 < candidate.constant < math.inf:
+        return None
+    real, fake = (
+        np.asarray(candidate.function(x), np.float64) / candidate.constant for x in (samples.real, samples.fake)
+    )
+    return (real, fake) if np.isfinite(real).all() and np.isfinite(fake).all() else None
 
 
 def _upper(choosing: Samples, held_out: Samples, diameter: float, level: float) -> tuple[str, float, float]:
@@ -190,9 +197,8 @@ def _whole(samples: Samples) -> int:
 def _matching(samples: Samples, batches: int | None = None) -> float:
     """The mean cost of the optimal matching within batches."""
     size = min(_MATCHED, len(samples.fake))
-    starts = range(0, _whole(samples), size)[:batches]
     costs = []
-    for start in starts:
+    for start in range(0, _whole(samples), size)[:batches]:
         real = samples.real if samples.complete else samples.real[start : start + size]
         costs.append(exact_w1(real, samples.fake[start : start + size]))
     return float(np.mean(costs))

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from ganlab_certify.confidence import matching_radius, mean_radius
 from scipy import stats
 
 import ganlab
 from ganlab.transport import Lipschitz, Samples, w1_interval
-from ganlab.transport.confidence import matching_radius, mean_radius
 
 
 def line(random, n):

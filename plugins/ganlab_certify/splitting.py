@@ -6,8 +6,7 @@ import time
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain
-from ganlab.lipschitz.constants import Unknown
+from ganlab_certify.chains import Chain, UnsuitableError
 
 # Boxes at once, and the numbers that each stage may hold for them.
 _MOST, _NUMBERS = 4096, 2**22
@@ -38,10 +37,10 @@ def split_bound(
         The steepest slope at a point of the box, and an upper bound.
 
     Raises:
-        Unknown: An activation is not a rectifier.
+        UnsuitableError: An activation is not a rectifier.
     """
-    if any(stage.kink is None for stage in chain.stages):
-        raise Unknown("only rectifiers, with one kink at zero, keep one slope in a small box")
+    if not chain.of_rectifiers:
+        raise UnsuitableError("only rectifiers, with one kink at zero, keep one slope in a small box")
     end, best = time.monotonic() + seconds, 0.0
     norms = [(np.linalg.norm(stage.matrix, axis=1), float(np.linalg.norm(stage.matrix, 2))) for stage in chain.stages]
     widest = max([chain.inputs, *(len(stage.bias) for stage in chain.stages)])

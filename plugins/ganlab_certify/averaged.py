@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain
+from ganlab_certify.chains import Chain
 
 
 def averaged_bound(chain: Chain) -> float:
@@ -26,12 +26,8 @@ def averaged_bound(chain: Chain) -> float:
     for stage in chain.stages:
         arrived = [(_times(stage.matrix, path), size) for path, size in paths]
         reach = sum(_norm(path) * size for path, size in arrived)
-        c, d = (0.0, 1.0) if stage.group > 1 else (stage.centre, stage.radius)
-        paths = [(np.broadcast_to(c, len(path))[:, None] * path, size) for path, size in arrived if np.any(c)]
-        if stage.group > 1:
-            paths.append((None, reach))
-        else:
-            paths.append((np.diag(d), reach))
+        paths = [(stage.centre[:, None] * path, size) for path, size in arrived if stage.centre.any()]
+        paths.append((np.diag(stage.radius), reach))
     return float(sum(_norm(_times(chain.last[None], path)) * size for path, size in paths))
 
 

@@ -5,23 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ganlab.errors import ConfigError, nearest
 from ganlab.lazy import keras
-from ganlab.lipschitz.averaged import averaged_bound
-from ganlab.lipschitz.boxes import within
-from ganlab.lipschitz.certificates import certificate
-from ganlab.lipschitz.chains import Chain, chain_of
-from ganlab.lipschitz.constants import Unknown
-from ganlab.lipschitz.patterns import exact_constant
-from ganlab.lipschitz.semidefinite import semidefinite_bound
-from ganlab.lipschitz.splitting import split_bound
+from ganlab.lipschitz import certificate
+from ganlab_certify.averaged import averaged_bound
+from ganlab_certify.boxes import within
+from ganlab_certify.chains import Chain, UnsuitableError
+from ganlab_certify.keras_chains import chain_of
+from ganlab_certify.patterns import exact_constant
+from ganlab_certify.semidefinite import semidefinite_bound
+from ganlab_certify.splitting import split_bound
 
 if TYPE_CHECKING:
     import tensorflow as tf
+
+    Box = tuple[np.ndarray, np.ndarray]
+    Found = tuple[float | None, str]  # a bound, and its note
 
 RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 # Where a search over all pieces has a chance to end, and where a box can be split along all its sides.
@@ -50,7 +53,7 @@ def ladder(
     weights: Mapping[str, tf.Tensor],
     *,
     seconds: float = 60.0,
-    box: tuple[np.ndarray, np.ndarray] | None = None,
+    box: Box | None = None,
     rungs: tuple[str, ...] = RUNGS,
 ) -> list[Rung]:
     """Upper bounds of a critic's Lipschitz constant in the Euclidean norm, from the cheapest to the tightest.
@@ -81,55 +84,59 @@ def ladder(
     for name in rungs:
         if name not in RUNGS:
             raise ConfigError(f"There is no certificate {name!r}.{nearest(name, RUNGS)} There are: {', '.join(RUNGS)}.")
-    chain: Chain | None = None
-    reason = ""
+    chain: Chain | str = ""
     if set(rungs) - {"products"}:
         try:
             chain = chain_of(critic, weights)
-        except Unknown as unknown:
-            reason = f"The critic is not a chain of matrices and activations: {unknown}."
+        except UnsuitableError as reason:
+            chain = f"The critic is not a chain of matrices and activations: {reason}."
 
-    def products() -> tuple[float | None, str]:
+    def products() -> Found:
         certified = certificate(critic)
         return certified(weights), certified.missing or ""
 
-    def semidefinite(of: Chain) -> float:
-        return min(averaged_bound(of), semidefinite_bound(of, seconds=seconds))
+    return [_timed(name, products if name == "products" else _of_chain(name, chain, seconds, box)) for name in rungs]
 
-    def local(of: Chain) -> tuple[float | None, str]:
-        if box is None:
-            return None, "No box is given."
-        low, high = (np.asarray(end, np.float64).ravel() for end in box)
-        narrow, note = within(of, low, high), "between points of the box"
-        if of.inputs > _FEW or any(stage.kink is None for stage in of.stages):
-            return semidefinite(narrow), note
-        return min(averaged_bound(narrow), split_bound(of, low, high, seconds=seconds)[1]), note
 
-    def exact(of: Chain) -> tuple[float | None, str]:
-        units = sum(len(stage.bias) for stage in of.stages)
-        if units > _SMALL:
-            return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}."
-        try:
-            exact = exact_constant(of, seconds=seconds)
-        except Unknown as unknown:
-            return None, f"The critic has no linear pieces: {unknown}."
-        done = exact.lower == exact.upper
-        return exact.upper, "" if done else f"not finished; at least {exact.lower:.4g}"
+def _timed(name: str, compute: Callable[[], Found]) -> Rung:
+    began = time.monotonic()
+    bound, note = compute()
+    return Rung(name, bound, time.monotonic() - began, note)
 
-    tightened: dict[str, Callable[[Chain], Any]] = {
-        "averaged": lambda of: (averaged_bound(of), ""),
-        "semidefinite": lambda of: (semidefinite(of), ""),
-        "box": local,
-        "exact": exact,
+
+def _of_chain(name: str, chain: Chain | str, seconds: float, box: Box | None) -> Callable[[], Found]:
+    """Computes a rung of a network that is a chain; of another one, `chain` is the reason why it is not."""
+    if isinstance(chain, str):
+        return lambda: (None, chain)
+    compute = {
+        "averaged": lambda: (averaged_bound(chain), ""),
+        "semidefinite": lambda: (_semidefinite(chain, seconds), ""),
+        "box": lambda: _within(chain, box, seconds),
+        "exact": lambda: _exact(chain, seconds),
     }
-    climbed = []
-    for name in rungs:
-        began = time.monotonic()
-        if name == "products":
-            bound, note = products()
-        elif chain is None:
-            bound, note = None, reason
-        else:
-            bound, note = tightened[name](chain)
-        climbed.append(Rung(name, bound, time.monotonic() - began, note))
-    return climbed
+    return compute[name]
+
+
+def _semidefinite(chain: Chain, seconds: float) -> float:
+    return min(averaged_bound(chain), semidefinite_bound(chain, seconds=seconds))
+
+
+def _within(chain: Chain, box: Box | None, seconds: float) -> Found:
+    if box is None:
+        return None, "No box is given."
+    low, high = (np.asarray(end, np.float64).ravel() for end in box)
+    narrow, note = within(chain, low, high), "between points of the box"
+    if chain.inputs > _FEW or not chain.of_rectifiers:
+        return _semidefinite(narrow, seconds), note
+    return min(averaged_bound(narrow), split_bound(chain, low, high, seconds=seconds)[1]), note
+
+
+def _exact(chain: Chain, seconds: float) -> Found:
+    units = sum(len(stage.bias) for stage in chain.stages)
+    if units > _SMALL:
+        return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}."
+    try:
+        lower, upper = exact_constant(chain, seconds=seconds)
+    except UnsuitableError as reason:
+        return None, f"The critic has no linear pieces: {reason}."
+    return upper, "" if lower == upper else f"not finished; at least {lower:.4g}"

@@ -10,9 +10,8 @@ part no larger than `radius` times its input, and with any positive weights `r` 
     Y_next = centre (R (R - S)^-1 R - R) centre + radius R radius.
 
 The score's slope is at most `sqrt(last' Y last)`. Every choice of `r` gives a sound bound; the best one is that of the
-semidefinite program. The bound is convex in all `r`, and is lowered here by L-BFGS. For
-activations that sort groups, all that is used is that a group's output changes no more than its input, so that a group
-shares one `r`.
+semidefinite program. The bound is convex in all `r`, and is lowered here by L-BFGS. For activations that sort groups,
+all that is used is that a group's output changes no more than its input, so that a group shares one `r`.
 """
 
 from __future__ import annotations
@@ -23,11 +22,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ganlab.lipschitz.chains import Chain, Stage
+from ganlab_certify.chains import Chain, Stage
 
-_MEMORY, _ARMIJO = 12, 1e-4
-_LONGEST, _SHORTEST = 4.0, 1e-9  # the largest change of a logarithm in a step, and the least share of a step
-_PATIENCE = 10
+# Steps that L-BFGS remembers, and those in which it must have made progress.
+_MEMORY, _PATIENCE = 12, 10
+# Weights without a bound count as worse than the last ones by this: little, because the line search interpolates and
+# would come back to nearly where it was.
+_WORSE = 0.05
 # Where `R - S` is nearly singular, as at the best weights, descent is slow. So a barrier, minus the logarithm of its
 # determinant, keeps away from there, and is lowered in these steps: about the share by which the bound is too large.
 _BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
@@ -64,33 +65,31 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
 
 
 def _descended(chain: Chain, logs: np.ndarray, barrier: float, end: float, tolerance: float) -> np.ndarray:
-    """The weights after L-BFGS with a line search that halves its step."""
-    value, gradient = _value(chain, logs, barrier)
-    before, since = value, 0
-    history: list[tuple[np.ndarray, np.ndarray]] = []
-    while time.monotonic() < end and since < _PATIENCE and math.isfinite(value):
-        step, rate = _direction(gradient, history), 1.0
-        step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), np.finfo(float).tiny))
-        slope = float(step @ gradient)
-        while True:
-            there = logs + rate * step
-            value_there, gradient_there = _value(chain, there, barrier)
-            if value_there <= value + _ARMIJO * rate * slope:
-                break
-            rate /= 2
-            if rate < _SHORTEST:
-                break
-        if rate < _SHORTEST:
-            if not history:
-                break
-            history = []
-            continue
-        history = [*history, (there - logs, gradient_there - gradient)][-_MEMORY:]
-        logs, value, gradient = there, value_there, gradient_there
+    """The weights after L-BFGS, from these; only such with a finite bound."""
+    from scipy.optimize import OptimizeResult, minimize
+
+    value = before = _value(chain, logs, barrier)[0]
+    since = 0
+    if not math.isfinite(value):
+        return logs
+
+    def bounded(there: np.ndarray) -> tuple[float, np.ndarray]:
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is one without a bound
+            found, gradient = _value(chain, there, barrier)
+        return found if math.isfinite(found) else value + _WORSE, gradient
+
+    def look(intermediate_result: OptimizeResult) -> None:
+        nonlocal value, before, since
+        value = float(intermediate_result.fun)
         since += 1
         if value < before - tolerance:
             before, since = value, 0
-    return logs
+        if since >= _PATIENCE or time.monotonic() > end:
+            raise StopIteration
+
+    options = {"maxcor": _MEMORY, "ftol": 0.0, "gtol": 0.0}
+    found = minimize(bounded, logs, jac=True, method="L-BFGS-B", callback=look, options=options)
+    return np.asarray(found.x)
 
 
 def _first(stages: Sequence[Stage]) -> np.ndarray:
@@ -114,74 +113,46 @@ def _next(stage: Stage, s: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.nd
     from scipy.linalg import cho_factor, cho_solve
 
     np.linalg.cholesky(np.diag((1 - _POSITIVE) * r) - s)
-    inverse = cho_solve(cho_factor(np.diag(r) - s, lower=True), np.eye(len(r)))
+    factor = cho_factor(np.diag(r) - s, lower=True, check_finite=False)
+    inverse = cho_solve(factor, np.eye(len(r)), check_finite=False)
     inverse = (inverse + inverse.T) / 2
-    c, d = (0.0, 1.0) if stage.group > 1 else (stage.centre, stage.radius)
     middle = r[:, None] * inverse * r - np.diag(r)
-    return _outer(c, len(r)) * middle + np.diag(d * d * r), inverse
-
-
-def _outer(c: np.ndarray | float, units: int) -> np.ndarray:
-    c = np.broadcast_to(c, units)
-    return c[:, None] * c
+    return stage.centre[:, None] * middle * stage.centre + np.diag(stage.radius**2 * r), inverse
 
 
 def _value(chain: Chain, logs: np.ndarray, barrier: float = 0.0) -> tuple[float, np.ndarray]:
-    """Half the logarithm of the squared bound, and its gradient; infinity where the weights are too small.
+    """Half the logarithm of the squared bound, and its gradient; infinity where the weights are too small or too large.
 
     Args:
         chain: The chain.
         logs: The logarithms of the weights.
         barrier: The weight of `log det R - log det (R - S)` of all stages, which is added.
     """
-    squared: np.ndarray | None = None
+    squared = np.eye(chain.inputs)
     kept, at, walls = [], 0, 0.0
     for stage in chain.stages:
         groups = len(stage.bias) // stage.group
         r = np.exp(np.repeat(logs[at : at + groups], stage.group))
         at += groups
-        w = stage.matrix
-        s = w @ w.T if squared is None else w @ squared @ w.T
+        s = stage.matrix @ squared @ stage.matrix.T
         try:
-            after, inverse = _next(stage, (s + s.T) / 2, r)
+            squared, inverse = _next(stage, (s + s.T) / 2, r)
         except np.linalg.LinAlgError:
             return math.inf, np.zeros_like(logs)
         if barrier:
             walls += float(np.log(r).sum() + np.linalg.slogdet(inverse)[1])
         kept.append((r, inverse))
-        squared = after
-    assert squared is not None
     total = float(chain.last @ squared @ chain.last)
     if not (math.isfinite(total) and total > 0):
         return math.inf, np.zeros_like(logs)
     # Backwards: `back` is the derivative by the stage's Y, a symmetric matrix.
     back, gradients = np.outer(chain.last, chain.last) / (2 * total), []
     for stage, (r, inverse) in zip(chain.stages[::-1], kept[::-1], strict=True):
-        c, d = (np.zeros_like(r), np.ones_like(r)) if stage.group > 1 else (stage.centre, stage.radius)
-        of_middle = c[:, None] * back * c
-        by_r = d * d * np.diag(back) - np.diag(of_middle) + 2 * ((of_middle * inverse) @ r)
+        of_middle = stage.centre[:, None] * back * stage.centre
+        by_r = stage.radius**2 * np.diag(back) - np.diag(of_middle) + 2 * ((of_middle * inverse) @ r)
         by_inverse = r[:, None] * of_middle * r
         by_difference = -inverse @ by_inverse @ inverse - barrier * inverse
         by_r = (by_r + np.diag(by_difference)) * r + barrier
         gradients.append(by_r.reshape(-1, stage.group).sum(axis=1))
         back = stage.matrix.T @ -by_difference @ stage.matrix
     return math.log(total) / 2 + barrier * walls, np.concatenate(gradients[::-1])
-
-
-def _direction(gradient: np.ndarray, history: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """The direction of L-BFGS (Nocedal, 1980); that of steepest descent where the history does not curve upwards."""
-    direction, factors = gradient.copy(), []
-    for moved, turned in reversed(history):
-        curve = float(moved @ turned)
-        factor = float(moved @ direction) / curve if curve > 0 else 0.0
-        factors.append(factor)
-        direction -= factor * turned
-    if history and (curve := float(history[-1][0] @ history[-1][1])) > 0:
-        direction *= curve / float(history[-1][1] @ history[-1][1])
-    else:
-        direction /= max(1.0, float(np.abs(direction).max()))
-    for (moved, turned), factor in zip(history, reversed(factors), strict=True):
-        curve = float(moved @ turned)
-        if curve > 0:
-            direction += (factor - float(turned @ direction) / curve) * moved
-    return -direction if float(direction @ gradient) > 0 else -gradient

@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from ganlab.cli import certified_distance
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import LocalPath, checkpoint_option, run_with_plugins
-from ganlab.cli.quiet_start import start_tensorflow
-from ganlab.cli.tables import print_table
-from ganlab.lipschitz.rungs import RUNGS
-from ganlab.plugins.import_guard import printing_to_stderr
-from ganlab.run import Run
-from ganlab.support.terminal import line
+from ganlab import Run
+from ganlab.commands import (
+    LocalPath,
+    checkpoint_option,
+    printing_to_stderr,
+    run_with_plugins,
+    say,
+    say_json,
+    start_tensorflow,
+)
+from ganlab.files import line
+from ganlab_certify import output
+from ganlab_certify.rungs import RUNGS
 
 if TYPE_CHECKING:
-    from ganlab.training.certifying import Certified
-    from ganlab.training.loading import Step
+    from ganlab.engine import Step
 
 _OF_DISTANCE = ("samples", "confidence", "box")
 
@@ -113,15 +116,14 @@ def certify(
                 checkpoint=checkpoint, samples=samples, confidence=confidence, box=box, seconds=seconds
             )
         else:
-            bounds = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or RUNGS)
+            bounds = looked_at.certify(checkpoint=checkpoint, seconds=seconds, rungs=rungs or None)
     if as_json:
-        facts = certified_distance.as_dict(interval) if distance else _as_dict(bounds)
+        facts = output.distance_as_dict(interval) if distance else output.bounds_as_dict(bounds)
         say_json({"run": str(run), **facts})
     elif distance:
-        certified_distance.show(str(run), interval)
+        output.show_distance(run, interval)
     else:
-        say(f"{line(run)}, step {bounds.step}: the critic's Lipschitz constant\n")
-        print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), _rows(bounds))
+        output.show_bounds(run, bounds)
     if rungs and not distance and all(rung.bound is None for rung in bounds.rungs):
         reasons = dict.fromkeys(f"{rung.name}: {rung.note}" for rung in bounds.rungs)
         say(f"Error: no certificate that --rung asks for suits this critic. {line(' '.join(reasons))}", err=True)
@@ -134,23 +136,3 @@ def _refuse_options_of_distance(ctx: click.Context) -> None:
         has = "have" if len(given) > 1 else "has"
         options = " and ".join(given)
         raise click.UsageError(f"Without --distance {options} {has} no effect. Add --distance, or leave out {options}.")
-
-
-def _as_dict(bounds: Certified) -> dict[str, object]:
-    rungs = [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in bounds.rungs]
-    return {
-        "step": bounds.step,
-        "lower": bounds.lower,
-        "upper": bounds.upper,
-        "seconds": bounds.seconds,
-        "rungs": rungs,
-    }
-
-
-def _rows(bounds: Certified) -> list[tuple[str, str, str, str, str]]:
-    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
-    for rung in bounds.rungs:
-        bound = "" if rung.bound is None else f"{rung.bound:.5g}"
-        over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
-        rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
-    return rows

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ganlab.errors import MissingDependencyError
-from ganlab.transport.exact import dual_potentials
+from ganlab.transport import dual_potentials
 
 Function = Callable[[np.ndarray], np.ndarray]
 

@@ -10,26 +10,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ganlab.lipschitz.averaged import averaged_bound
-from ganlab.lipschitz.chains import Chain
-from ganlab.lipschitz.constants import Unknown
+from ganlab_certify.averaged import averaged_bound
+from ganlab_certify.chains import Chain, UnsuitableError
 
 # A cell into which no ball of this radius fits counts as empty: cells that merely touch have a point or an edge in
 # common. A sliver as thin as that is left out with them.
 _SMALLEST = 1e-9
-
-
-@dataclass(frozen=True)
-class Exact:
-    """The result of a search.
-
-    Attributes:
-        lower: The slope of a cell that was found: the constant is at least this.
-        upper: The constant is at most this; equal to `lower` if the search was finished.
-    """
-
-    lower: float
-    upper: float
 
 
 @dataclass(order=True)
@@ -53,7 +39,9 @@ class _Node:
     faces: np.ndarray = field(compare=False)
 
 
-def exact_constant(chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray, np.ndarray] | None = None) -> Exact:
+def exact_constant(
+    chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray, np.ndarray] | None = None
+) -> tuple[float, float]:
     """The Lipschitz constant of a chain of rectifiers: the steepest of its linear pieces.
 
     The cells of equal signs are convex polyhedra; which of them exist is decided by linear programs, and what cannot
@@ -65,13 +53,13 @@ def exact_constant(chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray
         box: The least and the largest value of each input; by default all of space.
 
     Returns:
-        The constant, or bounds of it.
+        The slope of a cell that was found, and an upper bound; both are the constant if the search was finished.
 
     Raises:
-        Unknown: An activation is not a rectifier.
+        UnsuitableError: An activation is not a rectifier.
     """
-    if any(stage.kink is None for stage in chain.stages):
-        raise Unknown("only rectifiers, with one kink at zero, have linear pieces to search")
+    if not chain.of_rectifiers:
+        raise UnsuitableError("only rectifiers, with one kink at zero, have linear pieces to search")
     end, order, best = time.monotonic() + seconds, itertools.count(), 0.0
     faces = np.zeros((0, chain.inputs + 1))
     if box is not None:
@@ -82,9 +70,9 @@ def exact_constant(chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray
     while heap:
         node = heapq.heappop(heap)
         if -node.priority <= best:
-            return Exact(best, best)
+            return best, best
         if time.monotonic() > end:
-            return Exact(best, -node.priority)
+            return best, -node.priority
         at, unit = node.fixed
         if at == len(chain.stages):
             best = max(best, -node.priority)
@@ -92,14 +80,14 @@ def exact_constant(chain: Chain, *, seconds: float = 60.0, box: tuple[np.ndarray
         for child in _children(node, at, unit, order):
             if -child.priority > best:
                 heapq.heappush(heap, child)
-    return Exact(best, best)
+    return best, best
 
 
 def _children(node: _Node, at: int, unit: int, order: itertools.count[int]) -> Sequence[_Node]:
     """The two signs of the next rectifier, as far as inputs have them."""
-    stage = node.chain.stages[at]
-    slope = stage.matrix[unit] @ node.map[0]
-    offset = float(stage.matrix[unit] @ node.map[1] + stage.bias[unit])
+    stage, (ways, origin) = node.chain.stages[at], node.map
+    slope = stage.matrix[unit] @ ways
+    offset = float(stage.matrix[unit] @ origin + stage.bias[unit])
     length = float(np.linalg.norm(slope))
     children = []
     for above in (True, False):
@@ -119,10 +107,7 @@ def _children(node: _Node, at: int, unit: int, order: itertools.count[int]) -> S
         chain, fixed, place = replace(node.chain, stages=tuple(stages)), (at, unit + 1), node.map
         if unit + 1 == len(stage.bias):
             fixed = (at + 1, 0)
-            place = (
-                upper[:, None] * (stage.matrix @ node.map[0]),
-                upper * (stage.matrix @ node.map[1] + stage.bias),
-            )
+            place = upper[:, None] * (stage.matrix @ ways), upper * (stage.matrix @ origin + stage.bias)
         bound = min(-node.priority, averaged_bound(chain))
         children.append(_Node(-bound, next(order), chain, fixed, place, faces))
     return children
@@ -137,12 +122,7 @@ def _has_inside(faces: np.ndarray) -> bool:
 
     inputs = faces.shape[1] - 1
     table = np.column_stack([faces[:, :-1], np.ones(len(faces))])
-    program = linprog(
-        np.append(np.zeros(inputs), -1.0),
-        A_ub=table,
-        b_ub=faces[:, -1],
-        bounds=[(None, None)] * inputs + [(0, 1)],
-        method="highs",
-    )
+    widest, bounds = np.append(np.zeros(inputs), -1.0), [(None, None)] * inputs + [(0, 1)]
+    program = linprog(widest, A_ub=table, b_ub=faces[:, -1], bounds=bounds, method="highs")
     infeasible = 2
     return program.status != infeasible and (program.x is None or program.x[-1] > _SMALLEST)

@@ -8,19 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab import Dataset, Experiment
+from ganlab.commands import plugin_code, selector_of
+from ganlab.engine import Sampler, Scorer, Step, TrainingState, examples_of, sampler
 from ganlab.errors import ConfigError, ContractError, RunError
-from ganlab.interfaces import Dataset
-from ganlab.lipschitz import ladder
-from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.plugins.recipes import selector_of
 from ganlab.runs import RunDirectory
-from ganlab.training.certifying import restored
-from ganlab.training.graph.examples import check_finite_examples
-from ganlab.training.graph.sampling import Sampler, Scorer, sampler
-from ganlab.training.graph.state import TrainingState
-from ganlab.training.loading import Step
-from ganlab.transport import Lipschitz, Samples, W1Interval, w1_interval
+from ganlab_certify.certifying import Box, certificates, restored
+from ganlab_certify.interval import Lipschitz, Samples, W1Interval, w1_interval
 
 # Numbers that no training reaches, apart for samples that choices are made on and for those that bound.
 _CHOOSING, _HELD_OUT = 2**40, 2**41
@@ -32,8 +26,6 @@ _IMAGE_RANK = 3
 # Of the samples' range, added on each side to the box in which all others are assumed to lie.
 _MARGIN = 0.25
 _PIECE = 1024
-
-Box = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ def certify_distance(
         step=state.step,
         interval=interval,
         critic_constant=None if critic is None else critic.constant,
-        assumptions=[said, _of_data(experiment.dataset, held_out), *_of_draws(held_out)],
+        assumptions=[said, *_assumptions(experiment.dataset, held_out)],
     )
 
 
@@ -97,12 +89,12 @@ def _drawn(experiment: Experiment, draw: Sampler, count: int, first: int, seed: 
         numbers = np.arange(first, first + count)
         together = _coupled(experiment, numbers)
         fake = draw(count, seed=seed) if together is None else together
-        return Samples(_examples(dataset, numbers, experiment.seed), fake, together=together is not None)
+        return Samples(examples_of(dataset, numbers, experiment.seed), fake, together=together is not None)
     if dataset.size <= _WHOLE:
-        everything = _examples(dataset, np.arange(dataset.size), experiment.seed)
+        everything = examples_of(dataset, np.arange(dataset.size), experiment.seed)
         return Samples(everything, draw(count, seed=seed), complete=True)
     numbers = np.random.default_rng(seed).integers(dataset.size, size=count)
-    return Samples(_examples(dataset, numbers, experiment.seed), draw(count, seed=seed))
+    return Samples(examples_of(dataset, numbers, experiment.seed), draw(count, seed=seed))
 
 
 def _coupled(experiment: Experiment, numbers: np.ndarray) -> np.ndarray | None:
@@ -110,14 +102,12 @@ def _coupled(experiment: Experiment, numbers: np.ndarray) -> np.ndarray | None:
     method = getattr(architecture, "coupled", None)
     if method is None:  # an architecture need not be derived from ganlab's class
         return None
+    pieces = [tf.constant(numbers[i : i + _PIECE]) for i in range(0, len(numbers), _PIECE)]
     with plugin_code(selector_of(architecture), "coupled"):
-        first = method(tf.constant(numbers[:_PIECE]), experiment.seed)
-        if first is None:
+        parts = [method(piece, experiment.seed) for piece in pieces]
+        if any(part is None for part in parts):
             return None
-        rest = [
-            method(tf.constant(numbers[i : i + _PIECE]), experiment.seed) for i in range(_PIECE, len(numbers), _PIECE)
-        ]
-        samples = np.concatenate([np.asarray(part, np.float32) for part in (first, *rest)])
+        samples = np.concatenate([np.asarray(part, np.float32) for part in parts])
     shape = (len(numbers), *experiment.dataset.sample_shape)
     if samples.shape != shape:
         raise ContractError(
@@ -126,42 +116,26 @@ def _coupled(experiment: Experiment, numbers: np.ndarray) -> np.ndarray | None:
     return samples
 
 
-def _examples(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
-    with plugin_code(selector_of(dataset), "examples"):
-        parts = [
-            np.asarray(dataset.examples(tf.constant(numbers[i : i + _PIECE]), seed))
-            for i in range(0, len(numbers), _PIECE)
-        ]
-    examples = np.concatenate(parts)
-    check_finite_examples(dataset, numbers, examples)
-    return examples
-
-
 def _critic(state: TrainingState, experiment: Experiment, ends: Box, seconds: float) -> Lipschitz | None:
     """The critic and its certified constant; None if it has none."""
-    if state.critic.stack.wrapping:
-        return None
-    scorer = Scorer(state, experiment.dataset.classes)
-    climbed = ladder(state.critic.network.model, scorer.effective(), seconds=seconds, box=ends)
+    scorer, shape = Scorer(state, experiment.dataset.classes), tuple(experiment.dataset.sample_shape)
+    climbed = certificates(state, scorer.effective(), seconds, ends)
     bounds = [rung.bound for rung in climbed if rung.bound is not None and 0 < rung.bound < math.inf]
-    shape = tuple(experiment.dataset.sample_shape)
     return Lipschitz(lambda x: scorer(x.reshape(-1, *shape)), min(bounds)) if bounds else None
 
 
 def _box(choosing: Samples, shape: tuple[int, ...], box: tuple[float, float] | None) -> tuple[Box, str]:
+    which = "an example or a sample"
     if box is None and len(shape) == _IMAGE_RANK:
-        box = (-1.0, 1.0)
-        which = "every value of an image lies in [-1, 1]"
-    elif box is None:
-        low = np.minimum(choosing.real.min(axis=0), choosing.fake.min(axis=0))
-        high = np.maximum(choosing.real.max(axis=0), choosing.fake.max(axis=0))
-        margin = _MARGIN * (high - low)
-        return (low - margin, high + margin), (
-            f"Examples and samples lie in the box of {len(choosing.fake):,} of them, {_MARGIN:.0%} wider on each side."
-        )
-    else:
-        which = f"every value of an example or a sample lies in [{box[0]:g}, {box[1]:g}]"
-    return (np.full(shape, box[0], np.float32), np.full(shape, box[1], np.float32)), which[0].upper() + which[1:] + "."
+        box, which = (-1.0, 1.0), "an image"
+    if box is not None:
+        low, high = (np.full(shape, end, np.float32) for end in box)
+        return (low, high), f"Every value of {which} lies in [{box[0]:g}, {box[1]:g}]."
+    low = np.minimum(choosing.real.min(axis=0), choosing.fake.min(axis=0))
+    high = np.maximum(choosing.real.max(axis=0), choosing.fake.max(axis=0))
+    margin = _MARGIN * (high - low)
+    said = f"Examples and samples lie in the box of {len(choosing.fake):,} of them, {_MARGIN:.0%} wider on each side."
+    return (low - margin, high + margin), said
 
 
 def _check_inside(samples: Samples, ends: Box) -> None:
@@ -175,16 +149,9 @@ def _check_inside(samples: Samples, ends: Box) -> None:
             )
 
 
-def _of_data(dataset: Dataset, held_out: Samples) -> str:
-    if held_out.complete:
-        return (
-            f"The data are the dataset's {len(held_out.real):,} examples, each as likely, and not what they came from."
-        )
+def _assumptions(dataset: Dataset, held_out: Samples) -> list[str]:
+    data = "Examples with numbers that training does not reach are distributed as those of training."
     if dataset.size is not None:
-        return f"The data are the dataset's {dataset.size:,} examples, each as likely, and not what they came from."
-    return "Examples with numbers that training does not reach are distributed as those of training."
-
-
-def _of_draws(held_out: Samples) -> list[str]:
+        data = f"The data are the dataset's {dataset.size:,} examples, each as likely, and not what they came from."
     pairs = ["The architecture's `coupled` gives samples distributed as the generator's."] if held_out.together else []
-    return [*pairs, "Pseudorandom numbers are as good as random, and the rounding of float32 does not matter."]
+    return [data, *pairs, "Pseudorandom numbers are as good as random, and the rounding of float32 does not matter."]

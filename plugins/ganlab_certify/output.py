@@ -1,15 +1,16 @@
-"""How `ganlab certify --distance` shows an interval."""
+"""How `ganlab certify` shows bounds and intervals."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ganlab.cli.messages import say
-from ganlab.support.terminal import line
+from ganlab.commands import print_table, say
+from ganlab.files import line
 
 if TYPE_CHECKING:
-    from ganlab.training.distance import CertifiedDistance
+    from ganlab_certify import Certified, CertifiedDistance
 
 _COUPLINGS = {
     "pairs": "the mean cost of examples and samples as drawn",
@@ -17,8 +18,30 @@ _COUPLINGS = {
 }
 
 
-def as_dict(found: CertifiedDistance) -> dict[str, object]:
-    """For JSON."""
+def bounds_as_dict(bounds: Certified) -> dict[str, object]:
+    """Bounds of a critic's constant, for JSON."""
+    return {
+        "step": bounds.step,
+        "lower": bounds.lower,
+        "upper": bounds.upper,
+        "seconds": bounds.seconds,
+        "rungs": [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in bounds.rungs],
+    }
+
+
+def show_bounds(run: Path, bounds: Certified) -> None:
+    """Prints bounds of a critic's constant as a table."""
+    say(f"{line(run)}, step {bounds.step}: the critic's Lipschitz constant\n")
+    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
+    for rung in bounds.rungs:
+        bound = "" if rung.bound is None else f"{rung.bound:.5g}"
+        over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
+        rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
+    print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), rows)
+
+
+def distance_as_dict(found: CertifiedDistance) -> dict[str, object]:
+    """An interval for the distance, for JSON."""
     return {
         "step": found.step,
         **dataclasses.asdict(found.interval),
@@ -27,8 +50,8 @@ def as_dict(found: CertifiedDistance) -> dict[str, object]:
     }
 
 
-def show(run: str, found: CertifiedDistance) -> None:
-    """Prints the interval, what its ends rest on, and what it assumes."""
+def show_distance(run: Path, found: CertifiedDistance) -> None:
+    """Prints an interval for the distance, what its ends rest on, and what it assumes."""
     interval = found.interval
     say(f"{line(run)}, step {found.step}: the Wasserstein-1 distance between data and generator\n")
     say(f"{interval.lower:.5g} to {interval.upper:.5g}, at {interval.confidence:.5g} confidence\n")

@@ -1,0 +1,44 @@
+"""Certificates: how steep a critic is at most, and how far a generator is from its data."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ganlab_certify.attacks import attacked_constant
+    from ganlab_certify.certifying import Certified, certify
+    from ganlab_certify.distance import CertifiedDistance, certify_distance
+    from ganlab_certify.interval import Lipschitz, Samples, W1Interval, w1_interval
+    from ganlab_certify.rungs import Rung, ladder
+
+# Loaded when first used: some import TensorFlow.
+_LAZY = {
+    "attacks": ["attacked_constant"],
+    "certifying": ["Certified", "certify"],
+    "distance": ["CertifiedDistance", "certify_distance"],
+    "interval": ["Lipschitz", "Samples", "W1Interval", "w1_interval"],
+    "rungs": ["Rung", "ladder"],
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(importlib.import_module(f"ganlab_certify.{module}"), name)
+    raise AttributeError(f"module 'ganlab_certify' has no attribute {name!r}")
+
+
+__all__ = [
+    "Certified",
+    "CertifiedDistance",
+    "Lipschitz",
+    "Rung",
+    "Samples",
+    "W1Interval",
+    "attacked_constant",
+    "certify",
+    "certify_distance",
+    "ladder",
+    "w1_interval",
+]
