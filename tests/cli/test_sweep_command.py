@@ -197,18 +197,8 @@ def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
 
 def test_dry_run_lists_the_configurations_and_writes_nothing(sweep, tmp_path):
     constraints = f"{CONSTRAINTS}=[@constraints.gradient_penalty(), @constraints.spectral_norm()]"
-    arguments = [
-        "--grid",
-        constraints,
-        "--grid",
-        f"{WEIGHT}=[1, 10]",
-        "--seeds",
-        "0,5",
-        "--jobs",
-        "2",
-        "--threads",
-        "3",
-    ]
+    grid = ["--grid", constraints, "--grid", f"{WEIGHT}=[1, 10]"]
+    arguments = [*grid, "--seeds", "0,5", "--jobs", "2", "--threads", "3"]
     result = sweep(*arguments, "--dry-run")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -259,6 +249,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
+        (("--gin", "b.gin", "--name", "", "--dry-run"), "Invalid sweep name '': use at most 60 printable "),
         (
             ("--gin", "b.gin", "--retry-failed"),
             "--retry-failed works only with --resume SWEEP: leave it out for a new ",
@@ -275,11 +266,12 @@ def test_a_mistake_is_one_message_and_leaves_nothing(mistake, arguments, message
 def test_taken_sweep_name_suggests_resume(sweep, tmp_path):
     assert sweep().exit_code == 0
     again = sweep("--seeds", "3")
-    assert again.exit_code == 2
+    assert again.exit_code == sweep("--seeds", "3", "--dry-run").exit_code == 2
     assert again.stderr == (
         f"Error: {tmp_path / 'runs' / 's'} already exists. Choose another --name, or resume it: "
         f"ganlab sweep --resume {tmp_path / 'runs' / 's'}\n"
     )
+    assert Sweep(tmp_path / "runs" / "s").request.seeds == [0]
 
 
 @pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
