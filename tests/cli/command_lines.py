@@ -1,5 +1,7 @@
 """Command lines of ganlab, run in this process."""
 
+import re
+
 import click
 from click.testing import CliRunner
 
@@ -11,6 +13,25 @@ def command(*words, code=0, **variables):
     result = CliRunner().invoke(cli, [str(word) for word in words], env=variables)
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.stderr
+
+
+def mistake_in(folder, *words):
+    """Runs a wrong command line, which must print one line, end with 2 and leave the folder as it is.
+
+    Returns the line without "Error: ".
+    """
+    before = _files(folder)
+    result = CliRunner().invoke(cli, [str(word) for word in words])
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    assert _files(folder) == before
+    usage, message = re.fullmatch(r"(Usage: .*\n)?Error: (.*)\n", result.stderr, re.DOTALL).groups()
+    assert usage is None or "Traceback" not in usage
+    assert "\n" not in message
+    return message
+
+
+def _files(folder):
+    return sorted(path for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
 def every_command(group=cli, words=()):

@@ -123,15 +123,6 @@ def test_at_a_terminal_the_table_keeps_to_the_height_and_goes_away(trials, monke
     assert stream.getvalue().endswith("\x1b[2K")  # cleared: the last table is printed by itself
 
 
-def test_json_data_has_every_field_of_the_table_and_the_paths(trials):
-    (trial,) = trials("diverged")
-    data = as_data(trial)
-    assert (data["configuration"], data["seed"], data["status"], data["metric"]) == ("a", 0, "diverged", "critic/loss")
-    assert data["run"] == str(trial.sweep.path / "a" / "s0")
-    others = {"step", "steps", "value", "seconds", "log", "error", "health", "warnings", "changes"}
-    assert set(data) == others | {"configuration", "seed", "status", "metric", "run"}
-
-
 def test_the_time_left_follows_from_the_work_done_since_the_first_look(trials):
     now = [100.0]
     one, two, three, four = trials("completed", "running", "queued", "queued")
