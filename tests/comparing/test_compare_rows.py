@@ -64,13 +64,13 @@ def test_plain_names_are_read_without_parsing_the_others(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
-@pytest.mark.parametrize("first", [0, 20], ids=["whole file", "later lines"])
-def test_lines_with_another_layout_are_parsed(tmp_path, separators, first):
+@pytest.mark.parametrize(("first", "order"), [(0, -1), (20, 1)], ids=["all lines in another order", "later lines"])
+def test_lines_with_another_layout_are_parsed(tmp_path, separators, first, order):
     path = write(tmp_path / "metrics.jsonl")
     expected = parsed(path)
     lines = path.read_text().splitlines()
     for number, line in enumerate(map(json.loads, lines[first:]), start=first):
-        metrics = {tag: dict(reversed(entry.items())) for tag, entry in line["metrics"].items()}
-        lines[number] = json.dumps({"metrics": metrics, "step": line["step"]}, separators=separators)
+        metrics = {tag: dict([*entry.items()][::order]) for tag, entry in line["metrics"].items()}
+        lines[number] = json.dumps(dict([("step", line["step"]), ("metrics", metrics)][::order]), separators=separators)
     path.write_text("\n".join(lines) + "\n")
     check(read_series(path, TAGS), expected)
