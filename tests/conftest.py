@@ -110,17 +110,8 @@ def _environment(path):
 
     def install(*folders):
         # hatchling, which builds them, is part of the extra `test`.
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            python,
-            "install",
-            "--quiet",
-            "--no-build-isolation",
-            "--no-deps",
-        ]
+        pip = [sys.executable, "-m", "pip", "--python", python]
+        pip += ["install", "--quiet", "--no-build-isolation", "--no-deps"]
         subprocess.run([*pip, *(word for folder in folders for word in ("-e", folder))], cwd=path, check=True)
 
     own = run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()

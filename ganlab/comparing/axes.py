@@ -37,8 +37,9 @@ class Scale:
     def place(self, values: npt.ArrayLike) -> np.ndarray:
         """The positions of numbers, float64 of the same shape; those beyond the range are at its ends, NaN is NaN."""
         low, high = self._moved(self.low), self._moved(self.high)
-        part = (self._moved(np.asarray(values, np.float64)) - low) / (high - low)
-        return self.start + (self.end - self.start) * np.clip(part, 0.0, 1.0)
+        inside = np.clip(np.asarray(values, np.float64), self.low, self.high)
+        part = (self._moved(inside) - low) / (high - low)
+        return self.start + (self.end - self.start) * part
 
     def ticks(self, most: int = 5) -> list[tuple[float, str]]:
         """Round numbers within the range with their texts, about `most` at most."""
@@ -49,12 +50,7 @@ class Scale:
         return [(10.0**power, _decade(power)) for power in range(first, last + 1, stride)]
 
     def _moved(self, values: npt.ArrayLike) -> np.ndarray:
-        values = np.asarray(values, np.float64)
-        if not self.logarithmic:
-            return values
-        # Numbers without a logarithm lie below every range.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(values <= 0, -1e9, np.log10(values))
+        return np.log10(values) if self.logarithmic else np.asarray(values, np.float64)
 
 
 def scale_of(

@@ -1,6 +1,7 @@
 """`ganlab plugins new`: correct names and files, and no files after an error."""
 
 import ast
+import functools
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command_lines import mistake_in
 from ganlab_scaffold import OTHERS, TEMPLATES, packages
 
 import ganlab
@@ -16,10 +18,9 @@ from ganlab.plugins import manager as plugins
 
 
 @pytest.fixture
-def new(tmp_path, monkeypatch):
+def new(tmp_path, monkeypatch, fresh_plugins):
     """Runs `ganlab plugins new` in an empty folder, with the installed plugins."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     return lambda *arguments: CliRunner().invoke(cli, ["plugins", "new", *map(str, arguments)])
 
@@ -27,15 +28,7 @@ def new(tmp_path, monkeypatch):
 @pytest.fixture
 def refused(new, tmp_path):
     """The message of a command that must fail and must leave no files."""
-
-    def refused(*arguments):
-        before = sorted(tmp_path.rglob("*"))
-        result = new(*arguments)
-        assert (result.exit_code, result.stdout) == (2, ""), result.output
-        assert sorted(tmp_path.rglob("*")) == before
-        return result.stderr.rpartition("Error: ")[2].rstrip("\n")
-
-    return refused
+    return functools.partial(mistake_in, tmp_path, "plugins", "new")
 
 
 @pytest.fixture

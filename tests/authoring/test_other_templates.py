@@ -15,10 +15,9 @@ from ganlab.plugins import manager as plugins
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def made(tmp_path, monkeypatch, fresh_plugins):
     """Writes the package of a kind, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     return lambda kind: new_plugin("soft-slope", kind, tmp_path)
 

@@ -1,30 +1,13 @@
 """The page of a benchmark: whole, offline, and safe whatever names it holds."""
 
-import html
-import html.parser
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 from ganlab_benchmark.report import report
+from in_chromium import look, needs_chromium
+from reports import read
 from small_suites import outcome, results
-
-CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-
-
-def tags_of(page):
-    """The names of all elements, and every address that the page names."""
-    tags, addresses = set(), []
-
-    class Reader(html.parser.HTMLParser):
-        def handle_starttag(self, tag, attributes):
-            tags.add(tag)
-            addresses.extend(value for name, value in attributes if name in ("href", "src", "srcset", "data", "action"))
-
-    Reader().feed(page)
-    return tags, addresses
 
 
 def many(count=12):
@@ -82,8 +65,10 @@ def test_names_are_escaped_and_nothing_outside_is_named():
         {"file": evil, "date": evil, "warnings": [evil], "versions": {}, "constraints": {evil: hostile}}
     ]
     page = report(found)
-    tags, addresses = tags_of(page)
-    assert "script" not in tags
+    elements = read(page).all()
+    assert "script" not in {element.tag for element in elements}
+    named = ("href", "src", "srcset", "data", "action")
+    addresses = [element.attributes[name] for element in elements for name in named if name in element.attributes]
     assert addresses
     assert all(address.startswith("#") for address in addresses)
     assert "\u202e" not in page
@@ -94,39 +79,16 @@ def test_names_are_escaped_and_nothing_outside_is_named():
 
 
 def test_every_opened_element_is_closed_and_ids_are_unique():
-    page = report(many())
-    ids = re.findall(r'\bid="([^"]+)"', page)
+    elements = read(report(many())).all()
+    ids = [element.attributes["id"] for element in elements if "id" in element.attributes]
     assert len(ids) == len(set(ids))
-    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
-    for tag in ("section", "table", "tr", "td", "svg", "ul", "dl"):
-        assert page.count(f"<{tag}") == page.count(f"</{tag}>")
+    assert {element.attributes["href"] for element in elements if "href" in element.attributes} <= {
+        f"#{i}" for i in ids
+    }
 
 
-_FRAME = """<!DOCTYPE html><body><iframe srcdoc="{page}" style="width: {width}px; height: 800px; border: 0"></iframe>
-<script>
-addEventListener("load", () => {{
-  const seen = frames[0].document, root = seen.documentElement, wide = [];
-  for (const element of seen.body.querySelectorAll("*")) {{
-    const box = element.getBoundingClientRect();
-    const beyond = box.width && box.right > root.clientWidth + 0.5;
-    if (beyond && !element.closest(".table")) wide.push(element.outerHTML.slice(0, 90));
-  }}
-  const result = {{
-    overflow: root.scrollWidth - root.clientWidth, wide,
-    requests: frames[0].performance.getEntriesByType("resource").length,
-  }};
-  document.body.innerHTML = "<pre id=result></pre>";
-  document.getElementById("result").textContent = JSON.stringify(result);
-}});
-</script></body>"""
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+@needs_chromium
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_fits_a_phone_and_a_screen(tmp_path, width):
-    (tmp_path / "frame.html").write_text(_FRAME.format(page=html.escape(report(many())), width=width), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
-    command = [CHROMIUM, *flags, (tmp_path / "frame.html").as_uri()]
-    dumped = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
-    seen = json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dumped, re.DOTALL)[1]))
-    assert seen == {"overflow": 0, "wide": [], "requests": 0}
+    seen = look(tmp_path, report(many()), width=width, scrolled=".table")
+    assert (seen["overflow"], seen["wide"], seen["requests"]) == (0, [], [])

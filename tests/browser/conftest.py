@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "comparing"))  # its synthetic runs
-
 PICTURES = os.environ.get("GANLAB_PICTURES")
 
 

@@ -1,10 +1,11 @@
+import functools
 import importlib.metadata
-import re
 import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command_lines import mistake_in
 
 from ganlab.cli import cli
 
@@ -37,21 +38,9 @@ def ganlab(here):
 
 
 @pytest.fixture
-def mistake(ganlab, here):
+def mistake(here):
     """The message of a wrong command line: one line, exit code 2, and no new files."""
-
-    def mistake(*arguments):
-        before = sorted(here.rglob("*"))
-        result = ganlab(*arguments)
-        assert result.exit_code == 2, result.output
-        assert result.stdout == ""
-        assert sorted(path for path in here.rglob("*") if "__pycache__" not in path.parts) == before
-        usage, message = re.fullmatch(r"(Usage: .*\n)?Error: (.*)\n", result.stderr, re.DOTALL).groups()
-        assert usage is None or "Traceback" not in usage
-        assert "\n" not in message
-        return message
-
-    return mistake
+    return functools.partial(mistake_in, here)
 
 
 @pytest.fixture

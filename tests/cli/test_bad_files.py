@@ -23,6 +23,7 @@ DEEP = "exp.gin:1: brackets in more than 32 brackets. Write a flatter value."
 BYTES = {
     "binary": (b"\x89PNG\r\n\x1a\n\0\0", f"exp.gin:1: the byte 0x89 {NOT_TEXT}"),
     "Latin-1": ("a = 1\n# größe\n".encode("latin-1"), "exp.gin:2: the byte 0xf6 is not UTF-8. Save the file as UTF-8."),
+    "UTF-16": (b"\xff\xfe", "exp.gin:1: the file is UTF-16. Save it as UTF-8."),
     "a zero byte": (
         b"a = 1\nb\0 = 2\n",
         "exp.gin:2: a zero byte is not text: is this an experiment file? Remove it, or choose another file.",
@@ -51,6 +52,8 @@ def test_path_that_is_not_a_regular_file_is_refused(mistake, here):
     (here / "folder.gin").mkdir()
     os.mkfifo(here / "pipe.gin")
     (here / "loop.gin").symlink_to("loop.gin")
+    assert mistake("run", "--gin", "looped.gin") == "Gin file 'looped.gin' not found. Did you mean 'loop.gin'?"
+    assert mistake("run", "--gin", "nowhere/exp.gin") == "Gin file 'nowhere/exp.gin' not found."
     assert mistake("run", "--gin", "folder.gin") == "folder.gin is a folder; give the gin file itself."
     assert mistake("run", "--gin", "pipe.gin") == "pipe.gin is not a regular file; give a gin file."
     assert mistake("run", "--gin", "loop.gin") == "loop.gin is a broken link; give a gin file."
@@ -145,18 +148,25 @@ PLACES = {
     ),
     ("--name", "x" * 300): f"Invalid run name '{'x' * 59}: {NAME}",
     ("--name", "a\nb"): rf"Invalid run name 'a\nb': {NAME}",
+    ("--name", "../x"): "Invalid run name '../x': " + NAME.replace("'/'", "'/' and no leading dot"),
+    ("--name", ""): f"Invalid run name '': {NAME}",
+    ("--name", "old"): (
+        "A run 'old' already exists in runs/exp. Choose another name, or resume it: --resume runs/exp/old"
+    ),
 }
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]], ids=["run", "dry run"])
 @pytest.mark.parametrize(("arguments", "message"), PLACES.items())
-def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, arguments, message):
+def test_invalid_run_folder_is_refused(mistake, here, minimal, monkeypatch, arguments, message, dry):
     (here / "exp.gin").write_text(minimal)
     (here / "file").write_text("")
     (here / "taken").mkdir()
     (here / "taken" / "exp").write_text("")
+    (here / "runs" / "exp" / "old").mkdir(parents=True)
     monkeypatch.setattr("ganlab.cli.run.start_tensorflow", lambda: pytest.fail("TensorFlow was started"))
     monkeypatch.setattr("ganlab.runs.directory.secrets.token_hex", lambda count: "ffff")
-    actual = mistake("run", "--gin", "exp.gin", *arguments)
+    actual = mistake("run", "--gin", "exp.gin", *arguments, *dry)
     path = next((word for word in actual.replace("'", " ").split() if word.endswith("-s0-ffff")), "")
     assert actual.replace(path.rpartition("/")[2] or "-", "RUN", bool(path)) == message
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import types
@@ -15,65 +14,18 @@ from ganlab import Run, config
 from ganlab.errors import IncompatibleError, TrainingFailedError
 from ganlab.plugins.recipes import Recipe
 
-RESOLVED = """\
-experiment.dataset = @datasets.points()
-experiment.architecture = @architectures.small()
-experiment.loss = @losses.plain()
-experiment.strategy = @strategies.one()
-experiment.critic_optimizer = @optimizers.adam()
-experiment.generator_optimizer = @optimizers.adam()
-experiment.constraints = ()
-experiment.generator_constraints = ()
-experiment.augmentations = ()
-experiment.batch_size = 64
-experiment.generator_batch_size = None
-experiment.microbatches = 1
-experiment.rematerialize = False
-experiment.critic_steps = 5
-experiment.steps = 10000
-experiment.seed = 3
-experiment.ema_decay = 0.0
-experiment.ema_half_life = 0.0
-experiment.ema_start = 0
-experiment.ema_buffers = False
-experiment.precision = 'float32'
-experiment.jit = 'off'
-experiment.deterministic = True
-experiment.evaluators = ()
-experiment.diagnostics = ()
-experiment.evaluate_every = 1000
-experiment.evaluate_beside = False
-experiment.checkpoint_every = 1000
-experiment.keep_best = ''
-experiment.log_every = 10
-experiment.start_from = ''
 
-datasets.points.count = 10
-datasets.points.path = ''
-datasets.points.labels = None
-datasets.points.spread = (1.0,)
-
-architectures.small.width = 8
-architectures.small.residual = False
-architectures.small.options = None
-
-optimizers.adam.learning_rate = 0.0001
-optimizers.adam.beta = 0.9
-optimizers.adam.schedule = None
-"""
-
-
-def test_dry_run_prints_the_experiment_and_writes_nothing(ganlab, here, minimal):
+def test_dry_run_and_config_show_print_the_whole_experiment_and_write_nothing(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal)
     result = ganlab("run", "--gin", "exp.gin", "--param", "experiment.jit=off", "--seed", "3", "--dry-run")
-    assert (result.exit_code, result.stderr, result.stdout) == (0, "", RESOLVED)
+    recipe = config.load(["exp.gin"], ["experiment.jit=off", "experiment.seed=3"])
+    assert (result.exit_code, result.stderr, result.stdout) == (0, "", config.render(recipe, defaults=True))
+    for line in ("experiment.loss = @losses.plain()", "experiment.seed = 3", "optimizers.adam.beta = 0.9"):
+        assert line in result.stdout.splitlines()
     assert not (here / "runs").exists()
-
-
-def test_config_show_prints_the_same_as_a_dry_run(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal + "experiment.seed = 3\n")
-    result = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.jit='off'")
-    assert (result.exit_code, result.stdout) == (0, RESOLVED)
+    shown = ganlab("config", "show", "--gin", "exp.gin", "--param", "experiment.jit='off'")
+    assert (shown.exit_code, shown.stdout) == (0, result.stdout)
 
 
 def test_config_explain(ganlab):
@@ -248,26 +200,6 @@ def test_resume_with_changed_settings_needs_allow_changes(ganlab, here, minimal,
     assert len(training.calls) == 1
 
 
-def test_a_plugin_file_inside_a_run_is_never_executed(ganlab, here, minimal, training):
-    run = here / "run"
-    run.mkdir()
-    (run / "config.gin").write_text(minimal)
-    local = {"distribution": "/elsewhere/ganlab_plugins.py", "version": "", "status": "loaded"}
-    (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
-    shutil.move(here / "ganlab_plugins.py", run / "ganlab_plugins.py")
-    gin = run / "config.gin"
-    for command in (["run", "--gin", gin], ["run", "--resume", run], ["config", "show", "--gin", gin]):
-        result = ganlab(*command)
-        assert result.exit_code == 2, result.output
-        assert (
-            "made with the plugin file /elsewhere/ganlab_plugins.py, which is not there: name it by --plugin-file"
-            in result.stderr
-        )
-    result = ganlab("run", "--gin", gin, "--plugin-file", run / "ganlab_plugins.py")
-    assert result.exit_code == 0, result.output
-    assert training.calls
-
-
 def test_plugins_lists_components_and_unusable_plugins(ganlab, here, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     lines = ganlab("plugins").stdout.splitlines()
@@ -296,7 +228,7 @@ def test_long_names_are_never_cut(ganlab, here):
     assert "[all]" in output  # and brackets are not markup
 
 
-def test_plugins_as_json(ganlab, here):
+def test_plugins_as_json(ganlab):
     data = json.loads(ganlab("plugins", "--json").stdout)
     assert {tuple(item) for item in data["components"]} == {
         ("kind", "name", "summary", "plugin", "distribution", "version", "status")
@@ -304,10 +236,6 @@ def test_plugins_as_json(ganlab, here):
     assert [(c["kind"], c["name"]) for c in data["components"] if c["summary"] == "Counts samples."] == [
         ("evaluators", "count")
     ]
-    (here / "ganlab_plugins.py").write_text("1 / 0\n")
-    (row,) = json.loads(ganlab("plugins", "--json").stdout)["plugins"]
-    assert row["status"] == "broken"
-    assert "ZeroDivisionError" in row["error"]
 
 
 def test_help_is_quick():

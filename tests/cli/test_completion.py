@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-import click
 import pytest
+from command_lines import command, every_command
 from cpu import against_imports
 
 from ganlab.cli import cli, completing, completion
@@ -103,14 +103,7 @@ def test_completions_of_a_word(here, offered, words, expected):
 
 
 def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offered):
-    def commands(group):
-        context = click.Context(group)
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            yield command
-            yield from commands(command) if hasattr(command, "list_commands") else ()
-
-    parameters = [(command, parameter) for command in commands(cli) for parameter in command.params]
+    parameters = [(command, parameter) for _, command in every_command() for parameter in command.params]
     wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
     wanted.remove(("run", "runs"))  # the folder in which runs are created
     wanted.remove(("sweep", "runs"))
@@ -146,22 +139,21 @@ def test_completion_is_quick_and_imports_nothing_heavy(here, line):
     code = "import sys; sys.argv = ['ganlab']; from ganlab.cli import main\ntry: main()\nexcept SystemExit: pass\n"
     code += "print([m for m in ('tensorflow', 'keras', 'scipy', 'sklearn', 'matplotlib', 'ray') if m in sys.modules])"
     environment = {**os.environ, "_GANLAB_COMPLETE": "bash_complete", "COMP_WORDS": line}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
     answer, heavy = done.stdout.splitlines()[-2:]
     assert answer in ("plain,experiment.seed=", "plain,runs/quickstart/20260801-120000-s0-1f2e")
     assert heavy == "[]"
-    assert against_imports(command, 4, env=environment) < 4
+    assert against_imports(line, 4, env=environment) < 4
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_names_its_file_and_is_valid(shell):
-    done = subprocess.run([sys.executable, "-m", "ganlab", "completion", shell], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"ganlab completion {shell}" in done.stdout
+    script = command("completion", shell)
+    assert f"ganlab completion {shell}" in script
     if shutil.which(shell) is None:
         pytest.skip(f"There is no {shell} here.")
-    subprocess.run([shell, "--no-execute" if shell == "fish" else "-n"], input=done.stdout, text=True, check=True)
+    subprocess.run([shell, "--no-execute" if shell == "fish" else "-n"], input=script, text=True, check=True)
 
 
 STARTS = {

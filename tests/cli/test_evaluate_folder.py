@@ -5,12 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 from PIL import Image
 
-from ganlab.cli import cli
-
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = pytest.mark.usefixtures("cpus", "fresh_plugins")
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +21,9 @@ def folders(tmp_path_factory):
             path = root / name / f"{i // 20}" / f"{i:03}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(path)
+    (root / "odd").mkdir()
+    (root / "odd" / "a.png").write_bytes(b"not an image")
     return root, arrays
-
-
-@pytest.fixture
-def ganlab(monkeypatch, fresh_plugins):
-    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(cli, ["evaluate", *map(str, arguments)])
-        assert result.exit_code == code, result.output
-        return result.stdout if code == 0 else result.stderr
-
-    return run
 
 
 PIXELS = [
@@ -52,9 +40,9 @@ MANY = [option.replace("samples=30", "samples=31") for option in PIXELS]
 WEIGHTS = ["--weights", "w.pth", "--metrics", "fid"]
 
 
-def test_the_figures_are_those_of_the_images(folders, ganlab):
+def test_the_figures_are_those_of_the_images(folders):
     root, arrays = folders
-    found = json.loads(ganlab("--folder", root / "fake", "--against", root / "real", "--json", *PIXELS))
+    found = json.loads(command("evaluate", "--folder", root / "fake", "--against", root / "real", "--json", *PIXELS))
     x, y = (arrays[name].reshape(len(arrays[name]), -1) / 127.5 - 1 for name in ("fake", "real"))
     from scipy.linalg import sqrtm
 
@@ -67,17 +55,19 @@ def test_the_figures_are_those_of_the_images(folders, ganlab):
     assert (found["images"], found["shape"]) == (30, [12, 12, 3])
 
 
-def test_a_table_says_what_was_measured(folders, ganlab):
+def test_a_table_says_what_was_measured(folders):
     root, _ = folders
-    said = ganlab("--folder", root / "fake", "--against", root / "real", "--size", 8, *PIXELS)
+    said = command("evaluate", "--folder", root / "fake", "--against", root / "real", "--size", 8, *PIXELS)
     assert "30 images as 8 x 8 x 3, against" in said
     assert "frechet_distance" in said
 
 
-def test_a_dataset_may_be_the_reference(folders, ganlab):
+def test_a_dataset_may_be_the_reference(folders):
     root, _ = folders
     patches = ["--param", "datasets.photo_patches.side=12", "--param", "datasets.photo_patches.size=50"]
-    said = ganlab("--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--json", *PIXELS)
+    said = command(
+        "evaluate", "--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--json", *PIXELS
+    )
     assert json.loads(said)["evaluation"]["published_scores/real_examples"] == 50
 
 
@@ -99,37 +89,32 @@ def test_a_dataset_may_be_the_reference(folders, ganlab):
         (["--folder", "{fake}", "--against", "a.npz", *WEIGHTS, "--save-statistics", "b.npz"], "Leave one of them"),
         (["--folder", "{real}/none", "--against", "{real}", *PIXELS], "has no image in or below it"),
         (["--folder", "{fake}", "--against", "{real}/none", *PIXELS], "is not there"),
+        (["--folder", "{real}/../odd", "--against", "{real}", *PIXELS], "cannot be decoded"),
         (["--folder", "{fake}", "--against", "@datasets.nothing()", *PIXELS], "nothing"),
         (["--folder", "{fake}", "--against", "{real}", *MANY], "asks for .* samples, and .* has 30 images"),
         (["--folder", "{fake}", "--against", "{real}", "--evaluator", "nothing"], "nothing"),
         (["--folder", "{fake}", "--against", "{real}", *PIXELS, "--param", "experiment.stepz=3"], "stepz"),
     ],
 )
-def test_mistakes_are_one_message(folders, ganlab, arguments, message):
+def test_mistakes_are_one_message(folders, arguments, message):
     root, _ = folders
-    said = ganlab(*(a.format(fake=root / "fake", real=root / "real") for a in arguments), code=2)
+    said = command("evaluate", *(a.format(fake=root / "fake", real=root / "real") for a in arguments), code=2)
     assert said.startswith("Error: ")
     assert re.search(message, said)
 
 
-def test_too_few_images_name_the_evaluator_that_asks_for_more(folders, ganlab):
+def test_too_few_images_name_the_evaluator_that_asks_for_more(folders):
     root, _ = folders
     patches = ["--param=datasets.photo_patches.side=12", "--param=datasets.photo_patches.size=400"]
     asked = ["--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--evaluator", "kid"]
-    said = ganlab(*asked, code=2)
+    said = command("evaluate", *asked, code=2)
     assert "evaluators.kid asks for" in said
     remedy = re.search(r"--param (evaluators\.kid\.samples=30)\.", said)[1]
-    assert json.loads(ganlab(*asked, "--param", remedy, "--json"))["images"] == 30
-
-
-def test_a_file_that_is_no_image_is_one_message(tmp_path, folders, ganlab):
-    (tmp_path / "a.png").write_bytes(b"not an image")
-    said = ganlab("--folder", tmp_path, "--against", folders[0] / "real", *PIXELS, code=2)
-    assert "cannot be decoded" in said
+    assert json.loads(command("evaluate", *asked, "--param", remedy, "--json"))["images"] == 30
 
 
 @pytest.mark.slow
-def test_published_scores_of_a_file_of_weights(folders, ganlab, tmp_path):
+def test_published_scores_of_a_file_of_weights(folders, tmp_path):
     from ganlab_builtin.features import inception_2015
 
     random, arrays = np.random.default_rng(0), {}
@@ -143,7 +128,9 @@ def test_published_scores_of_a_file_of_weights(folders, ganlab, tmp_path):
     weights = ["--folder", root / "fake", "--weights", tmp_path / "w.npz", "--json"]
     few = [f"--param=evaluators.published_scores.{text}" for text in ("subsets=2", "subset_size=20", "splits=2")]
     kept = tmp_path / "real.npz"
-    whole = json.loads(ganlab(*weights, "--against", root / "real", "--save-statistics", kept, *few))["evaluation"]
+    whole = json.loads(command("evaluate", *weights, "--against", root / "real", "--save-statistics", kept, *few))[
+        "evaluation"
+    ]
     names = {name.removeprefix("published_scores/") for name in whole}
     assert names >= {"frechet_distance", "kernel_distance", "inception_score", "precision", "density", "samples"}
     facts = json.loads(str(np.load(kept)["ganlab"]))
@@ -151,12 +138,12 @@ def test_published_scores_of_a_file_of_weights(folders, ganlab, tmp_path):
     assert facts["features"]["resizing"] == "tensorflow"
 
     # The file in place of the images: the same distance, and nothing that needs images.
-    again = json.loads(ganlab(*weights, "--against", kept, "--metrics", "fid"))["evaluation"]
+    again = json.loads(command("evaluate", *weights, "--against", kept, "--metrics", "fid"))["evaluation"]
     assert set(again) == {f"published_scores/{name}" for name in ("frechet_distance", "samples", "real_examples")}
     assert again["published_scores/frechet_distance"] == pytest.approx(whole["published_scores/frechet_distance"])
     assert again["published_scores/real_examples"] == 40
     clean = "--param=features.inception.resizing='clean'"
-    said = ganlab(*weights, "--against", kept, "--metrics", "fid", clean, code=2)
+    said = command("evaluate", *weights, "--against", kept, "--metrics", "fid", clean, code=2)
     assert "was made with other features" in said
     assert "'resizing': 'tensorflow'" in said
 

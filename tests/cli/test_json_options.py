@@ -5,38 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import click
+from command_lines import every_command
 
-from ganlab.cli import COMMANDS, cli
+from ganlab.cli import COMMANDS
 
 # These act, and print a few lines about it; completion prints a script.
-WITHOUT_TABLES = {
-    "run",
-    "sample",
-    "export",
-    "fork",
-    "runs rm",
-    "runs archive",
-    "runs unarchive",
-    "plugins new",
-    "tensorboard",
-    "completion",
-}
-
-
-def commands(group=cli, names=COMMANDS):
-    """Every command of ganlab itself, by its words."""
-    for name in names:
-        command = group.get_command(click.Context(group), name)
-        if isinstance(command, click.Group):
-            inner = command.list_commands(click.Context(command))
-            yield from ((f"{name} {words}", sub) for words, sub in commands(command, inner))
-        if not isinstance(command, click.Group) or command.invoke_without_command:
-            yield name, command
+WITHOUT_TABLES = {"run", "sample", "export", "fork", "tensorboard", "completion"}
+WITHOUT_TABLES |= {"runs rm", "runs archive", "runs unarchive", "plugins new"}
 
 
 def test_every_command_that_prints_a_table_has_json():
-    without = {name for name, command in commands() if not any("--json" in option.opts for option in command.params)}
+    without = {
+        " ".join(words)
+        for words, command in every_command()
+        if words[0] in COMMANDS and not any("--json" in option.opts for option in command.params)
+    }
     assert without <= WITHOUT_TABLES
 
 
@@ -73,5 +56,7 @@ def test_config_explain_of_a_setting_as_json(ganlab):
         "default": 10.0,
         "documentation": "How strongly.",
     }
+    bound = json.loads(ganlab("config", "explain", "experiment.batch_size", "--json").stdout)["bound"]
+    assert bound == "a whole number of at least 1 and below 2**31"
     data = json.loads(ganlab("config", "explain", "constraints", "--json").stdout)
     assert {"name": "constraints.penalty", "summary": "Keeps gradients small."} in data["components"]

@@ -6,10 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 
 import ganlab
-from ganlab.cli import cli
 from ganlab.config.metric_help import explain_metric, metric_names
 from ganlab.config.registry import Names
 from ganlab.plugins import manager as plugins
@@ -134,19 +133,13 @@ def test_third_party_metrics_are_explained_as_far_as_possible():
         explain_metric("evaluation/talking/al", names)
 
 
-def run(*arguments, code=0):
-    result = CliRunner().invoke(cli, ["config", "explain", *arguments])
-    assert result.exit_code == code, result.output
-    return result.stdout if code == 0 else result.stderr
-
-
 def test_config_explain_prints_metric_help():
-    text = run("critic/loss")
+    text = command("config", "explain", "critic/loss")
     assert text.startswith("critic/loss, logged by ganlab\n")
     assert max(map(len, text.splitlines())) <= 100
-    head = run("constraints/gradient_penalty/slope").splitlines()[0]
+    head = command("config", "explain", "constraints/gradient_penalty/slope").splitlines()[0]
     assert head.startswith("constraints/gradient_penalty/slope, logged by constraints.gradient_penalty (ganlab-tf ")
-    data = json.loads(run("mode_coverage/modes", "--json"))
+    data = json.loads(command("config", "explain", "mode_coverage/modes", "--json"))
     assert data["name"] == "evaluation/mode_coverage/modes"
     assert data["logged_by"] == "evaluators.mode_coverage"
     assert data["documentation"].startswith("The number of modes")
@@ -165,4 +158,4 @@ def test_config_explain_prints_metric_help():
     ],
 )
 def test_unknown_metric_suggests_similar_ones(name, words):
-    assert words in run(name, code=2)
+    assert words in command("config", "explain", name, code=2)

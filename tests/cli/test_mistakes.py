@@ -291,15 +291,6 @@ def test_an_include_that_overrides_the_line_before_it(mistake, here, minimal):
     )
 
 
-def test_files_that_cannot_be_read(mistake, here, monkeypatch):
-    monkeypatch.setattr("ganlab.config.files.shipped_folder", lambda: None)
-    (here / "exp.gin").write_bytes(b"\xff\xfe")
-    assert mistake("run", "--gin", "ex.gin") == "Gin file 'ex.gin' not found. Did you mean 'exp.gin'?"
-    assert mistake("run", "--gin", "nowhere/exp.gin") == "Gin file 'nowhere/exp.gin' not found."
-    assert mistake("run", "--gin", str(here)) == f"{here} is a folder; give the gin file itself."
-    assert mistake("run", "--gin", "exp.gin") == ("exp.gin:1: the file is UTF-16. Save it as UTF-8.")
-
-
 def test_unknown_component_of_a_plugin_that_failed_to_load(mistake, here, minimal):
     (here / "ganlab_plugins.py").write_text("import no_such_module\n")
     (here / "exp.gin").write_text(minimal)

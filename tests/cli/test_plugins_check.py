@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
+
+pytestmark = pytest.mark.usefixtures("fresh_plugins")
 
 TESTING = Path(__file__).parents[1] / "testing"
 
@@ -55,13 +56,6 @@ def mine(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(PLUGIN.format(testing=str(TESTING)))
     return path
-
-
-@pytest.fixture(autouse=True)
-def as_it_was():
-    before = plugins.current()
-    yield
-    plugins.use(before)
 
 
 def check(*arguments):

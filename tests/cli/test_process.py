@@ -13,12 +13,7 @@ import pytest
 from ganlab.cli.process import refused
 
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-COMMANDS = [
-    "runs list",
-    "--version",
-    "--help",
-    "completion bash",
-]
+COMMANDS = ["runs list", "--version", "--help", "completion bash"]
 
 
 def command(arguments, tmp_path, redirection="", **options):

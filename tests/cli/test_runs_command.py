@@ -1,5 +1,6 @@
 """`ganlab runs`: its tables, its questions, and its refusals."""
 
+import functools
 import json
 import re
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 import resting_runs
 from click.testing import CliRunner
+from command_lines import command, mistake_in
 
 from ganlab.cli import cli
 from ganlab.run import Run
@@ -26,12 +28,7 @@ def ganlab(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
 
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(cli, ["runs", *(str(argument) for argument in arguments)])
-        assert result.exit_code == code, result.output
-        return result.stdout if code == 0 else result.stderr
-
-    return run
+    return functools.partial(command, "runs")
 
 
 def test_list_has_one_row_per_run(ganlab, tmp_path):
@@ -225,50 +222,24 @@ def test_archive_round_trip(ganlab, tmp_path):
         (["lst"], "No such command 'lst'. Did you mean 'list'?"),
     ],
 )
-def test_mistakes_are_one_message_and_change_nothing(ganlab, tmp_path, arguments, message):
+@pytest.mark.usefixtures("ganlab")
+def test_mistakes_are_one_message_and_change_nothing(tmp_path, arguments, message):
     make(tmp_path / "one")
-    before = sorted(tmp_path.rglob("*"))
-    output = ganlab(*arguments, code=2)
-    assert message in output
-    assert output.splitlines()[-1].startswith("Error: ")
-    assert sorted(tmp_path.rglob("*")) == before
+    assert message in mistake_in(tmp_path, "runs", *arguments)
 
 
 def test_sizes_and_times_are_formatted():
-    sizes = [0, 999, 1000, 1949, 9_940, 9_960, 999_400, 999_600, 3_400_000_000, 5 * 10**15]
-    assert [in_bytes(size) for size in sizes] == [
-        "0 B",
-        "999 B",
-        "1.0 kB",
-        "1.9 kB",
-        "9.9 kB",
-        "10 kB",
-        "999 kB",
-        "1.0 MB",
-        "3.4 GB",
-        "5000 TB",
-    ]
-    times = [-3, 0.4, 59.9, 60, 3599, 3600, 86399, 86400 * 12.5]
-    assert [in_time(seconds, units=1) for seconds in times] == [
-        "0 s",
-        "0 s",
-        "59 s",
-        "1 min",
-        "59 min",
-        "1 h",
-        "23 h",
-        "12 d",
-    ]
+    sizes = {0: "0 B", 999: "999 B", 1000: "1.0 kB", 1949: "1.9 kB", 9_940: "9.9 kB", 9_960: "10 kB"}
+    sizes |= {999_400: "999 kB", 999_600: "1.0 MB", 3_400_000_000: "3.4 GB", 5 * 10**15: "5000 TB"}
+    assert {size: in_bytes(size) for size in sizes} == sizes
+    times = {-3: "0 s", 0.4: "0 s", 59.9: "59 s", 60: "1 min", 3599: "59 min", 3600: "1 h", 86399: "23 h"}
+    times[86400 * 12.5] = "12 d"
+    assert {seconds: in_time(seconds, units=1) for seconds in times} == times
 
 
 def test_long_lists_are_cut_short():
-    assert [listed(list(names), 2) for names in ("", "a", "ab", "abc", "abcde")] == [
-        "",
-        "a",
-        "a, b",
-        "a, b and 1 more",
-        "a, b and 3 more",
-    ]
+    lists = {"": "", "a": "a", "ab": "a, b", "abc": "a, b and 1 more", "abcde": "a, b and 3 more"}
+    assert {names: listed(list(names), 2) for names in lists} == lists
 
 
 def test_spans_of_time_have_two_units():

@@ -3,6 +3,7 @@ import signal
 
 import pytest
 from click.testing import CliRunner
+from command_lines import mistake_in
 from ganlab_sweep import Sweep
 
 from ganlab.cli import cli
@@ -97,20 +98,6 @@ def sweep(ganlab):
     return lambda *arguments: ganlab("sweep", "--gin", "b.gin", "--launcher", "pretend", "--name", "s", *arguments)
 
 
-@pytest.fixture
-def mistake(ganlab, tmp_path):
-    """The message of a wrong command line: one line, exit code 2, and no new files."""
-
-    def mistake(*arguments):
-        before = sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts)
-        result = ganlab("sweep", *arguments)
-        assert result.exit_code == 2, result.output
-        assert sorted(path for path in tmp_path.rglob("*") if "__pycache__" not in path.parts) == before
-        return result.stderr.rpartition("Error: ")[2].strip()
-
-    return mistake
-
-
 def test_a_sweep_ends_with_a_table_of_its_trials(sweep):
     result = sweep("--grid", f"{WEIGHT}=[0.1, 10]", "--seeds", "0..1")
     assert result.exit_code == 0, result.output
@@ -151,6 +138,9 @@ def test_json_has_the_trials_and_nothing_else(sweep, tmp_path):
     result = sweep("--grid", f"{WEIGHT}=[0.1, 666]", "--json", "--launcher-option", "value=2")
     assert result.exit_code == 1
     data = json.loads(result.stdout)
+    named = {"configuration", "seed", "status", "step", "steps", "metric", "value", "seconds", "health", "warnings"}
+    assert {*data["trials"][0]} == named | {"changes", "run", "log", "error"}
+    assert data["trials"][0]["run"] == str(tmp_path / "runs" / "s" / "gradient_penalty.weight=0.1" / "s0")
     assert data["sweep"] == str(tmp_path / "runs" / "s")
     assert [(trial["status"], trial["value"]) for trial in data["trials"]] == [("completed", 2.0), ("failed", 2.0)]
     assert data["trials"][0]["log"] == str(tmp_path / "runs" / "s" / "trials" / "gradient_penalty.weight=0.1-s0.log")
@@ -197,18 +187,8 @@ def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
 
 def test_dry_run_lists_the_configurations_and_writes_nothing(sweep, tmp_path):
     constraints = f"{CONSTRAINTS}=[@constraints.gradient_penalty(), @constraints.spectral_norm()]"
-    arguments = [
-        "--grid",
-        constraints,
-        "--grid",
-        f"{WEIGHT}=[1, 10]",
-        "--seeds",
-        "0,5",
-        "--jobs",
-        "2",
-        "--threads",
-        "3",
-    ]
+    grid = ["--grid", constraints, "--grid", f"{WEIGHT}=[1, 10]"]
+    arguments = [*grid, "--seeds", "0,5", "--jobs", "2", "--threads", "3"]
     result = sweep(*arguments, "--dry-run")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
@@ -259,6 +239,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
         ),
         (("--gin", "b.gin", "--maximize"), "--maximize needs an objective: name a metric, for example "),
         (("--gin", "b.gin", "--name", "a/b"), "Invalid sweep name 'a/b': use at most 60 printable "),
+        (("--gin", "b.gin", "--name", "", "--dry-run"), "Invalid sweep name '': use at most 60 printable "),
         (
             ("--gin", "b.gin", "--retry-failed"),
             "--retry-failed works only with --resume SWEEP: leave it out for a new ",
@@ -268,18 +249,20 @@ def test_seed_defaults_to_the_experiments_own(sweep):
         (("--resume", "s"), "No sweep at "),
     ],
 )
-def test_a_mistake_is_one_message_and_leaves_nothing(mistake, arguments, message):
-    assert mistake(*arguments).startswith(message)
+@pytest.mark.usefixtures("ganlab")
+def test_a_mistake_is_one_message_and_leaves_nothing(tmp_path, arguments, message):
+    assert mistake_in(tmp_path, "sweep", *arguments).startswith(message)
 
 
 def test_taken_sweep_name_suggests_resume(sweep, tmp_path):
     assert sweep().exit_code == 0
     again = sweep("--seeds", "3")
-    assert again.exit_code == 2
+    assert again.exit_code == sweep("--seeds", "3", "--dry-run").exit_code == 2
     assert again.stderr == (
         f"Error: {tmp_path / 'runs' / 's'} already exists. Choose another --name, or resume it: "
         f"ganlab sweep --resume {tmp_path / 'runs' / 's'}\n"
     )
+    assert Sweep(tmp_path / "runs" / "s").request.seeds == [0]
 
 
 @pytest.mark.parametrize(("number", "exit_status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])

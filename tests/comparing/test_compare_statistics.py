@@ -149,13 +149,6 @@ def test_intervals_cover_as_documented():
     assert few < 0.9
 
 
-@pytest.mark.parametrize("values", [[8.0, 8.0], [4.0, 8.0], [8.0, 8.0, 8.0], [0.5] * 25])
-def test_two_runs_and_equal_ones_have_a_range_and_no_interval(values):
-    found = estimate(values, (0.0, 8.0))
-    assert (found.low, found.high, found.method) == (min(values), max(values), "range")
-    assert (found.iqm_low, found.iqm_high) == (None, None)
-
-
 def test_an_interval_ends_at_what_is_possible():
     # 6 -+ 4.302653 * 2 / sqrt(3): Student's interval of 4, 6, 8 modes of 8 is [1.03, 10.97].
     low = 6 - 4.302653 * 2 / math.sqrt(3)

@@ -6,11 +6,10 @@ import json
 import math
 
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 from synthetic import SETTINGS, write_run
 
 import ganlab
-from ganlab.cli import cli
 
 MODES, SHARE = "evaluation/mode_coverage/modes", "evaluation/mode_coverage/high_quality"
 LIMITS = {MODES: [0.0, 8.0], SHARE: [0.0, 1.0], "evaluation/exact_w1/distance": [0.0, None]}
@@ -27,20 +26,18 @@ def write(folder, modes, shares=None, limits=LIMITS, weight=10.0):
     return folder
 
 
-def outputs(folder, *options):
+def outputs(folder):
     """The comparison in the terminal, as CSV, as HTML and as JSON."""
     paths = folder / "a.csv", folder / "a.html"
-    arguments = ["compare", str(folder), *options]
-    plain = CliRunner().invoke(cli, [*arguments, "--csv", str(paths[0]), "--html", str(paths[1])])
-    data = CliRunner().invoke(cli, [*arguments, "--json"])
-    assert (plain.exit_code, data.exit_code) == (0, 0), plain.output + data.output
+    plain = command("compare", folder, "--csv", paths[0], "--html", paths[1])
     (row,) = csv.DictReader(io.StringIO(paths[0].read_text()))
-    (one,) = json.loads(data.stdout)["configurations"]
-    return plain.stdout, row, paths[1].read_text(), one
+    (one,) = json.loads(command("compare", folder, "--json"))["configurations"]
+    return plain, row, paths[1].read_text(), one
 
 
 @pytest.mark.parametrize(
-    ("modes", "ends"), [((4.0, 8.0), "[4, 8]"), ((8.0, 8.0), "[8, 8]"), ((7.0, 7.0, 7.0), "[7, 7]")]
+    ("modes", "ends"),
+    [((4.0, 8.0), "[4, 8]"), ((8.0, 8.0), "[8, 8]"), ((7.0,) * 3, "[7, 7]"), ((0.5,) * 25, "[0.5, 0.5]")],
 )
 def test_two_seeds_and_equal_ones_show_their_range(tmp_path, modes, ends):
     terminal, row, page, one = outputs(write(tmp_path, modes))
@@ -49,6 +46,7 @@ def test_two_seeds_and_equal_ones_show_their_range(tmp_path, modes, ends):
     assert (row[f"{MODES} last low"], row[f"{MODES} last high"]) == (str(min(modes)), str(max(modes)))
     assert row[f"{MODES} last method"] == row[f"{MODES} best method"] == "range"
     assert one["last"][MODES]["method"] == "range"
+    assert (one["last"][MODES]["iqm_low"], one["last"][MODES]["iqm_high"]) == (None, None)
     assert "<small>range [" in page
 
 
@@ -78,8 +76,7 @@ def test_limits_that_runs_do_not_keep_are_none(tmp_path, limits):
 def test_pairs_that_say_nothing_of_chance_have_a_range(tmp_path, other, method):
     write(tmp_path, (4.0, 5.0, 6.0)[: len(other)], weight=1.0)
     write(tmp_path, other, weight=2.0)
-    result = CliRunner().invoke(cli, ["compare", str(tmp_path), "--paired"])
-    said = " ".join(result.stdout.split())
+    said = " ".join(command("compare", tmp_path, "--paired").split())
     assert (", range [" in said) == (method == "range")
     assert ("so chance is unknown" in said) == (method == "range")
     assert "beyond chance)" not in said or method == "student"

@@ -63,12 +63,7 @@ def test_a_policy_of_the_page_forbids_scripts_and_every_address_outside(page):
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
 
     assert rules.pop("style-src").startswith("'sha256-")
-    assert rules == {
-        "default-src": "'none'",
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
+    assert rules == {"default-src": "'none'", "img-src": "data:", "base-uri": "'none'", "form-action": "'none'"}
 
 
 def test_every_figure_is_the_one_of_json_and_printed_to_its_last_digit(runs, tmp_path):
@@ -214,12 +209,12 @@ def curve(figure, kind):
     return figure.one("svg", class_="chart").one("path", class_=kind).attributes["d"]
 
 
-def test_no_replicas_section_for_runs_of_one_replica(tmp_path):
+def test_no_replicas_section_for_runs_of_one_replica_and_no_improvement_of_one_configuration(tmp_path):
     write_run(tmp_path / "s0", replicas=1)
 
     page = read(to_html(compare([tmp_path])))
 
-    assert "replicas" not in ids(page)
+    assert not {"replicas", "improvement"} & set(ids(page))
     assert not page.all("a", href="#replicas")
 
 
@@ -283,12 +278,6 @@ def test_metrics_of_unknown_direction_name_the_remedy(tmp_path):
 
     assert "--metric 'TAG:min'" in section(page, "improvement").text
     assert not page.all(class_="leading")
-
-
-def test_one_configuration_has_no_improvement(tmp_path):
-    write_run(tmp_path / "s0")
-
-    assert "improvement" not in ids(read(to_html(compare([tmp_path]))))
 
 
 def test_runs_without_a_finite_value_still_make_a_report(tmp_path):

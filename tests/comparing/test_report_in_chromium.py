@@ -1,59 +1,31 @@
 """A report in a real browser, offline: it makes no requests, fits a phone, and follows the reader's theme."""
 
-import html
+import functools
 import http.server
-import json
 import re
-import shutil
-import subprocess
 import threading
 
+import in_chromium
 import pytest
+from in_chromium import needs_chromium
 from synthetic import SETTINGS, write_run, write_runs
 
 from ganlab.comparing import compare, to_html
 
-CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = needs_chromium
 
-# The report is put into a frame of a phone's width, whose document the page around it looks into.
-_FRAME = """<!DOCTYPE html><body><iframe srcdoc="{report}" style="width: {width}px; height: 800px; border: 0"></iframe>
-<script>
-addEventListener("load", () => {{
-  const seen = frames[0].document, root = seen.documentElement, wide = [];
-  for (const element of seen.body.querySelectorAll("*")) {{
-    const box = element.getBoundingClientRect();
-    if (box.width && (box.right > root.clientWidth + 0.5 || box.left < -0.5)) wide.push(element.outerHTML.slice(0, 90));
-  }}
+_MORE = """
   const hidden = () => frames[0].getComputedStyle(seen.querySelector("g.series.c1")).display;
-  const before = hidden();
+  result.before = hidden();
   const label = seen.querySelector("figcaption label.l1");
   if (label) label.click();
-  const result = {{
-    width: root.clientWidth, overflow: root.scrollWidth - root.clientWidth, wide, before, after: hidden(),
-    requests: frames[0].performance.getEntriesByType("resource").map((entry) => entry.name),
-    pictures: [...seen.images].map((image) => image.naturalWidth),
-    colour: frames[0].getComputedStyle(seen.querySelector("g.series .line")).stroke,
-    text: Math.min(...[...seen.querySelectorAll(".chart text")].map((text) => text.getBoundingClientRect().height)),
-  }};
-  document.body.innerHTML = "<pre id=result></pre>";
-  document.getElementById("result").textContent = JSON.stringify(result);
-}});
-</script></body>"""
-
-
-def look(folder, page, *, width=360, flags=()):
-    """Renders a page in a frame of a width, and returns measurements of it."""
-    (folder / "frame.html").write_text(_FRAME.format(report=html.escape(page), width=width), encoding="utf-8")
-    dumped = chromium(folder, "--dump-dom", *flags, (folder / "frame.html").as_uri())
-    return json.loads(html.unescape(re.search(r'<pre id="result">(.*?)</pre>', dumped, re.DOTALL)[1]))
-
-
-def chromium(folder, *arguments):
-    # --no-sandbox: root has none, as in containers.
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    command = [CHROMIUM, *flags, f"--user-data-dir={folder / 'profile'}", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+  result.after = hidden();
+  result.pictures = [...seen.images].map((image) => image.naturalWidth);
+  result.colour = frames[0].getComputedStyle(seen.querySelector("g.series .line")).stroke;
+  const texts = [...seen.querySelectorAll(".chart text")];
+  result.text = Math.min(...texts.map((text) => text.getBoundingClientRect().height));
+"""
+look = functools.partial(in_chromium.look, more=_MORE)
 
 
 @pytest.fixture(scope="module")

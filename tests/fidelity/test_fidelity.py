@@ -1,33 +1,17 @@
 """Published experiments are the programs that they name, held against numbers that those programs gave."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from fidelities import comparing, ours, recipe
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 NAMES = [f"mimicry_{kind}_{side}" for kind in ("sngan", "wgan_gp") for side in (32, 48, 64, 128)]
 NAMES += ["biggan_imagenet128_256x8", "biggan_deep_imagenet128", "r3gan_cifar10"]
 QUICK = {"mimicry_sngan_32"}
 
 
-@pytest.fixture(scope="module")
-def tool():
-    """The modules of tools/fidelity.py, which is no package."""
-    sys.path.insert(0, str(TOOLS))
-    try:
-        from fidelities import comparing, ours, recipe
-
-        yield comparing, ours, recipe
-    finally:
-        sys.path.remove(str(TOOLS))
-
-
-def apart(tool, name, **changes):
+def apart(name, **changes):
     """The largest difference of a case with other settings, and where it is."""
-    comparing, ours, recipe = tool
     case = recipe.CASES[name]
     found = comparing.differences(ours.numbers(case, **changes), comparing.recorded(case)["numbers"])
     worst = max(found, key=found.get)
@@ -37,13 +21,12 @@ def apart(tool, name, **changes):
 @pytest.mark.parametrize(
     "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 )
-def test_outputs_losses_gradients_and_updates_are_the_programs(tool, name):
-    comparing, ours, recipe = tool
+def test_outputs_losses_gradients_and_updates_are_the_programs(name):
     case = recipe.CASES[name]
     numbers = comparing.recorded(case)["numbers"]
     assert {"samples", "generator_loss", "real_scores", "fake_scores", "critic_loss"} <= numbers.keys()
     assert len(numbers) > 100
-    assert apart(tool, name)[0] < comparing.LIMIT
+    assert apart(name)[0] < comparing.LIMIT
     assert ours.parameters(case) == comparing.recorded(case)["parameters"]
 
 
@@ -59,6 +42,5 @@ def test_outputs_losses_gradients_and_updates_are_the_programs(tool, name):
         pytest.param("r3gan_cifar10", {"group": 32}, marks=pytest.mark.slow),
     ],
 )
-def test_a_planted_deviation_is_caught(tool, name, changes):
-    comparing = tool[0]
-    assert apart(tool, name, **changes)[0] > 100 * comparing.LIMIT
+def test_a_planted_deviation_is_caught(name, changes):
+    assert apart(name, **changes)[0] > 100 * comparing.LIMIT

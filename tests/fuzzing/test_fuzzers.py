@@ -138,22 +138,23 @@ def _reference(**fields):
     return json.dumps(results).encode()
 
 
-def test_fuzzer_detects_a_reader_that_is_slow(monkeypatch):
-    monkeypatch.setattr(fuzzing.targets, "LONGEST_SECONDS", 0.0)
-    with pytest.raises(AssertionError, match="it took"):
-        examples("metrics", 3)
+READ = fuzzing.metrics.read_metrics
+# By fault: what has it, what the fuzzer then raises, and the words.
+FAULTS = {
+    "slow": (fuzzing.targets, "LONGEST_SECONDS", 0.0, AssertionError, "it took"),
+    "another error": (
+        *(fuzzing.metrics, "read_metrics", lambda path: READ(path) if path.read_bytes() else {}["step"]),
+        *(KeyError, "step"),
+    ),
+    "keeps too much": (fuzzing.metrics, "repair", lambda path, truncate_after=None: None, AssertionError, ""),
+}
 
 
-def test_fuzzer_detects_a_reader_with_another_error(monkeypatch):
-    read = fuzzing.metrics.read_metrics
-    monkeypatch.setattr(fuzzing.metrics, "read_metrics", lambda path: read(path) if path.read_bytes() else {}["step"])
-    with pytest.raises(KeyError):
-        examples("metrics", 100)
-
-
-def test_fuzzer_detects_a_reader_that_keeps_too_much(monkeypatch):
-    monkeypatch.setattr(fuzzing.metrics, "repair", lambda path, truncate_after=None: None)
-    with pytest.raises(AssertionError):
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fuzzer_detects_a_faulty_reader(monkeypatch, fault):
+    module, name, value, error, words = FAULTS[fault]
+    monkeypatch.setattr(module, name, value)
+    with pytest.raises(error, match=words):
         examples("metrics", 100)
 
 

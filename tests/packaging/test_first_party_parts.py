@@ -25,10 +25,9 @@ COMPONENTS = first_party()
 
 
 @pytest.fixture(autouse=True)
-def in_use(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def in_use(monkeypatch, fresh_plugins):
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
-    return plugins.use(plugins.discover())
+    return plugins.current()
 
 
 def test_every_first_party_plugin_loads_and_offers_something(in_use):

@@ -1,4 +1,4 @@
-"""The page that follows one value through the code, held against the calls that Python makes."""
+"""The page that follows one value through the code, and the experiment's own way, held against the calls of a run."""
 
 import json
 import re
@@ -12,7 +12,11 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\S+\.py)` \| `(\S+)` \|", PAGE, flags=re.MULTILINE)
 
-# Prints every call of a row's function, each followed by whether an argument holds the value.
+# Modules that take a whole experiment, from `ganlab.run.train` on.
+MOST_STAYS = 42
+
+# Prints every call of a row's function, each followed by whether an argument holds the value, and the modules of the
+# core whose calls have the experiment as an argument, except self; each stay in a module once.
 PROGRAM = """
 import inspect, json, os, sys, threading
 
@@ -33,15 +37,22 @@ def holds(value, depth=0):
         return holds(getattr(value, "__dict__", {}), depth + 1)
     return False
 
-calls = []
+calls, experiments, stays = [], [], []
 
 def called(frame, event, _):
     code = frame.f_code
-    if code.co_filename.startswith(root) and (code.co_filename.removeprefix(root), code.co_qualname) in rows:
-        more = sum(bool(code.co_flags & flag) for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS))
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more]
-        held = any(holds(frame.f_locals.get(name)) for name in names)
-        calls.append((code.co_filename.removeprefix(root), code.co_qualname, held))
+    if not code.co_filename.startswith(root):
+        return
+    file = code.co_filename.removeprefix(root)
+    more = sum(bool(code.co_flags & flag) for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS))
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + more]
+    if (file, code.co_qualname) in rows:
+        calls.append((file, code.co_qualname, any(holds(frame.f_locals.get(name)) for name in names)))
+    if (file, code.co_qualname) == ("ganlab/run.py", "train"):
+        experiments.append(frame.f_locals["experiment"])
+    if file.startswith("ganlab/") and stays[-1:] != [file]:
+        if any(one is frame.f_locals.get(name) for one in experiments for name in names if name != "self"):
+            stays.append(file)
 
 import keras  # its own calls need no tracing
 from ganlab.cli import main
@@ -53,31 +64,39 @@ finally:
     sys.settrace(None)
     for call in calls:
         print("CALL", *call)
+    print("STAYS", *stays)
 """
 # Before the graph computes with it, the value itself is in an argument; after that, metrics and weights are.
 LAST_WITH_THE_VALUE = ("ganlab/telemetry/tensorboard_writer.py", "TensorBoardWriter.hparams")
 
 
-@pytest.mark.slow
-def test_every_row_is_a_call_in_this_order(tmp_path):
-    settings = ["constraints.gradient_penalty.weight=7.25", "experiment.steps=2", "experiment.log_every=1"]
-    settings += [
-        "experiment.evaluators=[]",
-        "experiment.diagnostics=[]",
-        "experiment.strategy=@strategies.one_device()",
-    ]
-    given = [
-        "run",
-        "--gin",
-        "swiss_roll",
-        "--runs",
-        str(tmp_path),
-        *(part for s in settings for part in ("--param", s)),
-    ]
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    """The calls of a run, and the stays of its experiment."""
+    settings = ("constraints.gradient_penalty.weight=7.25", "experiment.strategy=@strategies.one_device()")
+    settings += tuple(
+        f"experiment.{setting}" for setting in ("steps=2", "log_every=1", "evaluators=[]", "diagnostics=[]")
+    )
+    params = [word for setting in settings for word in ("--param", setting)]
+    given = ["run", "--gin", "swiss_roll", "--runs", str(tmp_path_factory.mktemp("traced")), *params]
     command = [sys.executable, "-c", PROGRAM, str(ROOT), json.dumps(ROWS), *given]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    calls = [tuple(line.split()[1:]) for line in done.stdout.splitlines() if line.startswith("CALL ")]
+    lines = [line.split() for line in done.stdout.splitlines()]
+    (stays,) = (words[1:] for words in lines if words[:1] == ["STAYS"])
+    return [tuple(words[1:]) for words in lines if words[:1] == ["CALL"]], stays
+
+
+@pytest.mark.slow
+def test_few_modules_take_a_whole_experiment(traced):
+    _, stays = traced
+    assert stays[:2] == ["ganlab/run.py", "ganlab/training/start.py"]
+    assert len(stays) <= MOST_STAYS, json.dumps(stays, indent=0)
+
+
+@pytest.mark.slow
+def test_every_row_is_a_call_in_this_order(traced):
+    calls, _ = traced
     with_the_value = ROWS.index(LAST_WITH_THE_VALUE)
     at = -1
     for number, (module, function) in enumerate(ROWS):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ganlab import __version__
 from ganlab.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -82,17 +83,13 @@ def test_readme_has_the_two_setup_commands_in_separate_blocks():
     assert blocks[:2] == commands  # before any other command
 
 
-def test_changelog_has_this_version():
-    from ganlab import __version__
-
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## \[?{re.escape(__version__)}\]?( - (\d{{4}}-\d\d-\d\d|Unreleased))?$", text, re.MULTILINE)
-
-
-def test_the_citation_has_this_version():
-    from ganlab import __version__
-
-    assert re.search(rf"^version: {re.escape(__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [("CHANGELOG.md", r"## \[?VERSION\]?( - (\d{4}-\d\d-\d\d|Unreleased))?"), ("CITATION.cff", "version: VERSION")],
+)
+def test_file_has_this_version(file, line):
+    line = line.replace("VERSION", re.escape(__version__))
+    assert re.search(f"^{line}$", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_the_workflow_runs_every_part_of_ci_on_some_supported_python():

@@ -10,17 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-WITHOUT_TENSORFLOW = (
-    "interfaces",
-    "support",
-    "plugins",
-    "config",
-    "runs",
-    "comparing",
-    "cli",
-    "run",
-    "telemetry",
-)
+WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "comparing", "cli", "run", "telemetry")
 APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_archive",
     "ganlab_benchmark",

@@ -20,8 +20,7 @@ COMMANDS = [line for language, _, text in blocks("docs/sweeps.md") if language =
 
 
 @pytest.fixture(autouse=True)
-def in_use(monkeypatch, tmp_path):
-    monkeypatch.setattr(plugins, "_current", None)
+def in_use(monkeypatch, tmp_path, fresh_plugins):
     monkeypatch.chdir(tmp_path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from pages import blocks
+from tracked import SMALL, logged, params
 
 import ganlab
 from ganlab.cli import cli
@@ -19,37 +20,15 @@ from ganlab.cli import cli
 BLOCKS = blocks("docs/trackers.md")
 FILES = {name: text for _, name, text in BLOCKS if "." in name}
 COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
-SMALL = {
-    "experiment.steps": 6,
-    "experiment.batch_size": 16,
-    "experiment.log_every": 2,
-    "experiment.evaluate_every": 4,
-    "experiment.checkpoint_every": 4,
-    "architectures.mlp.width": 8,
-    "experiment.architecture": "@architectures.mlp()",
-    "experiment.evaluators": "[]",
-    "experiment.diagnostics": "[]",
-    "experiment.constraints": "[]",
-    "experiment.critic_steps": 1,
-    "experiment.strategy": "@strategies.mirrored()",
-    "strategies.mirrored.virtual_replicas": 2,
-}
 
 
 def arguments(tracker, name, settings=SMALL):
-    params = [word for key, value in settings.items() for word in ("--param", f"{key}={value}")]
-    return ["run", "--gin", "quickstart", "--name", name, "--plugin-file", tracker, *params]
+    return ["run", "--gin", "quickstart", "--name", name, "--plugin-file", tracker, *params(settings)]
 
 
 def table(run):
     """The expected rows of metrics.csv, from metrics.jsonl."""
-    rows = [["step", "metric", "replica", "value"]]
-    for line in (run.path / "metrics.jsonl").read_text().splitlines():
-        line = json.loads(line)
-        for tag, entry in line["metrics"].items():
-            rows.append([str(line["step"]), tag, "", str(entry["reduced"])])
-            rows += [[str(line["step"]), tag, str(i), str(v)] for i, v in enumerate(entry.get("replicas", ()))]
-    return rows
+    return [["step", "metric", "replica", "value"], *([str(cell) for cell in row] for row in logged(run))]
 
 
 def read(run):

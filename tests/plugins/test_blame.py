@@ -152,15 +152,3 @@ def test_sentence_keeps_every_line_of_a_message():
     assert sentence(ValueError(MULTILINE_IN_GRAPH)) == "ValueError: first\nsecond\nthird"
     assert sentence(ValueError("first\n\n  second")) == "ValueError: first\n\n  second"
     assert len(sentence(ValueError("line\n" * 10_000))) < 500
-
-
-def test_factory_error_keeps_every_line(fresh_plugins):
-    def lines(*, loud: bool = False) -> ganlab.Loss:
-        """Fails."""
-        raise RuntimeError("first\nsecond\nthird")
-
-    found = plugins.use(plugins.Plugins())
-    hook = ganlab.hookimpl(lambda: {"lines": lines})
-    found.add(plugins.Plugin("tests", "tests", ""), lambda: types.SimpleNamespace(ganlab_losses=hook))
-    with pytest.raises(ganlab.PluginError, match="RuntimeError: first\nsecond\nthird"):
-        ganlab.component("losses", "lines")()

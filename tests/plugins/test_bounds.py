@@ -1,6 +1,5 @@
 """Bounds in annotations: which values they refuse, with which words, and that plugins without them work unchanged."""
 
-import json
 import math
 from types import SimpleNamespace
 from typing import Annotated, Literal
@@ -143,30 +142,3 @@ def test_factory_refuses_values_out_of_bounds_from_python():
     assert factory(weight=-1.0)[0] == -1.0  # the default is valid whatever the annotation
     with pytest.raises(ConfigError, match=r"^constraints\.mine\.weight = nan must be at least 0 and finite\.$"):
         factory(weight=NaN)
-
-
-@pytest.mark.parametrize(("value", "kind"), [("heavy", "str"), (None, "None"), ([1.0], "list"), (True, "bool")])
-def test_factory_names_the_type_of_a_value_that_is_no_number(value, kind):
-    def make(*, weight: NONNEGATIVE = 1.0) -> float:
-        return weight
-
-    with pytest.raises(ConfigError) as error:
-        Factory("constraints", "mine", make)(weight=value)
-    assert str(error.value) == f"constraints.mine.weight = {value!r} must be float, not {kind}."
-
-
-def test_explain_shows_bounds_and_types_without_them(dry_run):
-    text = CliRunner().invoke(cli, ["config", "explain", "constraints.bounded"]).stdout
-    assert "  constraints.bounded.weight: float = 1.0  (at least 0 and finite)\n" in text
-    assert "  constraints.bounded.every: int | None = None  (a whole number of at least 1, or None)\n" in text
-    data = json.loads(CliRunner().invoke(cli, ["config", "explain", "constraints.bounded", "--json"]).stdout)
-    assert data["parameters"][0] == {
-        **{"name": "weight", "type": "float", "required": False, "default": 1.0},
-        "bound": "at least 0 and finite",
-    }
-    assert (
-        "bound"
-        not in json.loads(CliRunner().invoke(cli, ["config", "explain", "constraints.unbounded", "--json"]).stdout)[
-            "parameters"
-        ][0]
-    )

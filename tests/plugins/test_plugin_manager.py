@@ -1,10 +1,14 @@
 """Plugins as installed distributions: real metadata folders on the path, good and bad ones together."""
 
+import json
 import sys
 
 import pytest
+from click.testing import CliRunner
+from command_lines import command
 
 import ganlab
+from ganlab.cli import cli
 from ganlab.errors import PluginError
 from ganlab.interfaces import hookspecs
 from ganlab.plugins import manager as plugins
@@ -147,15 +151,6 @@ def test_clash_names_both_distributions_and_the_remedy(install, discover):
     assert found.clashes == {}
     assert rows["first"].status == "disabled"
     assert found.component("losses", "good").plugin.name == "second"
-
-
-def test_strict_mode_raises_on_a_clash(install, discover):
-    install("ganlab-one", "1.0", first=GOOD)
-    install("ganlab-two", "2.0", second=GOOD)
-    found, _ = discover()
-    with pytest.raises(PluginError) as caught:
-        found.check(strict=True)
-    assert str(caught.value) == TWO
 
 
 def test_clash_of_three_plugins(install, discover):
@@ -325,3 +320,92 @@ def test_misspelt_names_and_kinds_get_suggestions(install, discover):
         found.component("loses", "good")
     with pytest.raises(PluginError, match=r"Unknown component datasets\.good\. Did you mean 'losses\.good'\?"):
         found.component("datasets", "good")
+
+
+# Clashes with a component of ganlab that the included file names, and that the experiment need not use.
+CLASH = (
+    "import ganlab\n@ganlab.hookimpl\ndef ganlab_constraints():\n    return {'gradient_penalty': ganlab.Constraint}\n"
+)
+CLASHING = (
+    "Two plugins offer constraints.gradient_penalty: 'bad_clash' of ganlab-bad 0.7 and 'ganlab_constraints' of "
+    f"ganlab-tf {ganlab.__version__}. Disable one of them: --no-plugin bad_clash or --no-plugin ganlab_constraints. "
+    "Or write constraints.bad_clash.gradient_penalty or constraints.ganlab_constraints.gradient_penalty."
+)
+# By plugin: its source, its status and the reason.
+ALL_BROKEN = {f"bad_{n}": (source, "broken", reason) for n, (source, reason) in enumerate(BROKEN.values())}
+ALL_BROKEN["bad_tomorrow"] = DECLARED["below what it needs"] + GOOD, "incompatible", NEWER
+
+
+def install_broken(install):
+    """Installs all of them in one distribution, beside the first-party plugins."""
+    install("ganlab-bad", "0.7", bad_clash=CLASH, **{name: source for name, (source, *_) in ALL_BROKEN.items()})
+
+
+def dry_run(constraint, *more):
+    settings = ["--param", f"experiment.constraints=[@constraints.{constraint}()]", *more]
+    return CliRunner().invoke(cli, ["run", "--gin", "eight_gaussians", "--dry-run", *settings])
+
+
+def test_unused_broken_plugins_do_not_affect_a_command(install):
+    with plugins.using():
+        alone = dry_run("spectral_norm")
+    install_broken(install)
+    done = dry_run("spectral_norm")
+    assert (alone.exit_code, alone.stderr) == (0, "")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, alone.stdout, "")
+
+
+def test_command_that_needs_a_broken_plugin_reports_the_reasons(install):
+    install_broken(install)
+    message = command("run", "--gin", "eight_gaussians", "--param", "experiment.loss=@losses.good()", code=2)
+    assert message.startswith("Error: --param 'experiment.loss=@losses.good()': Unknown component losses.good.")
+    for name, (_, status, reason) in ALL_BROKEN.items():
+        assert f"{name} ({status}: {reason})" in message
+
+
+def test_every_broken_plugin_is_listed(install):
+    install_broken(install)
+    found = json.loads(command("plugins", "--json"))
+    rows = {row["name"]: row for row in found["plugins"]}
+    table = command("plugins", COLUMNS="400").splitlines()
+    for name, (_, status, reason) in ALL_BROKEN.items():
+        assert (rows[name]["distribution"], rows[name]["version"], rows[name]["status"]) == (
+            "ganlab-bad",
+            "0.7",
+            status,
+        )
+        assert rows[name]["error"].strip().endswith(reason)
+        (line,) = [line for line in table if f" {name} " in line]
+        assert reason in line
+        assert line.split()[-1] == status
+    assert found["clashes"] == [CLASHING]
+    (component,) = [c for c in found["components"] if c["name"] == "gradient_penalty"]
+    assert component["status"] == "clash"
+    (line,) = [line for line in table if " gradient_penalty " in line]
+    assert CLASHING in line
+    assert line.split()[-1] == "clash"
+
+
+def test_clash_stops_a_command_that_uses_the_component_and_in_strict_mode_any(install, monkeypatch):
+    install_broken(install)
+    done = dry_run("gradient_penalty")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"Error: --param 'experiment.constraints=[@constraints.gradient_penalty()]': {CLASHING}\n"
+    assert dry_run("gradient_penalty", "--no-plugin", "bad_clash").exit_code == 0
+    monkeypatch.setenv("GANLAB_STRICT_PLUGINS", "1")
+    with plugins.using():
+        strict = dry_run("spectral_norm")
+    assert (strict.exit_code, strict.stdout) == (2, "")
+    assert CLASHING in strict.stderr
+
+
+@pytest.mark.slow
+def test_experiment_trains_with_all_broken_plugins_installed(install, tmp_path):
+    install_broken(install)
+    small = ("experiment.steps=1", "experiment.constraints=[@constraints.spectral_norm()]", "architectures.mlp.width=4")
+    params = [word for setting in small for word in ("--param", setting)]
+    said = command("run", "--gin", "eight_gaussians", "--runs", tmp_path / "runs", "--name", "first", *params)
+    assert "Completed at step 1 of 1" in said
+    info = json.loads((tmp_path / "runs" / "eight_gaussians" / "first" / "run.json").read_text())
+    rows = {name: row["status"] for name, row in info["provenance"]["plugins"].items() if name.startswith("bad_")}
+    assert rows == {**{name: status for name, (_, status, _) in ALL_BROKEN.items()}, "bad_clash": "loaded"}

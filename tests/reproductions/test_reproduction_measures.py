@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from reproductions.mode_coverage import interval
+from reproductions.wgan_gp_fig1_gradients import line_through
+from reproductions.wgan_gp_fig1_surfaces import dip_between, neighbours
 
 import ganlab
 
@@ -16,8 +19,6 @@ class Critic:
 
 
 def dip(function, first, second, slope=1.0):
-    from reproductions.wgan_gp_fig1_surfaces import dip_between
-
     return dip_between(Critic(function), np.array(first, float), np.array(second, float), slope)
 
 
@@ -30,8 +31,6 @@ def test_the_dip_of_a_plane_a_valley_and_a_ridge():
 
 
 def test_no_concave_function_dips_between_neighbours():
-    from reproductions.wgan_gp_fig1_surfaces import neighbours
-
     for name in ("gaussian_ring", "gaussian_grid", "swiss_roll"):
         first, second = neighbours(ganlab.component("datasets", name)(), name)
         for order in (1, 2, np.inf):
@@ -39,8 +38,6 @@ def test_no_concave_function_dips_between_neighbours():
 
 
 def test_neighbours_of_the_mixtures():
-    from reproductions.wgan_gp_fig1_surfaces import neighbours
-
     ring, grid = (ganlab.component("datasets", f"gaussian_{name}")() for name in ("ring", "grid"))
     first, second = neighbours(ring, "gaussian_ring")
     assert len(first) == 8
@@ -51,8 +48,6 @@ def test_neighbours_of_the_mixtures():
 
 
 def test_points_that_face_each_other_in_the_swiss_roll_lie_on_it():
-    from reproductions.wgan_gp_fig1_surfaces import neighbours
-
     data = ganlab.component("datasets", "swiss_roll")()
     examples = data.exact_sample(20_000, 0)
     first, second = neighbours(data, "swiss_roll")
@@ -65,8 +60,6 @@ def test_points_that_face_each_other_in_the_swiss_roll_lie_on_it():
 
 
 def test_the_line_through_norms():
-    from reproductions.wgan_gp_fig1_gradients import line_through
-
     slope, fit = line_through([1e-6, 1e-4, 1e-2, 1.0])
     assert (slope, fit) == (pytest.approx(2.0), pytest.approx(1.0))
     # Heights 0, 1, 0: the line is flat at 1/3 and explains nothing.
@@ -75,8 +68,6 @@ def test_the_line_through_norms():
 
 
 def test_the_interval_of_a_mean():
-    from reproductions.mode_coverage import interval
-
     # Three values of standard deviation 1: t(2) is 4.3027 at 97.5%, over the square root of three.
     assert interval(np.array([7.0, 8.0, 6.0])) == pytest.approx(4.30265 / math.sqrt(3), rel=1e-5)
     assert interval(np.array([8.0, 8.0, 8.0])) == 0.0

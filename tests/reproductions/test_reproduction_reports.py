@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from reproductions.report import Claim, Report, Table, number
+from reproductions.report import Claim, Report, Table
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,6 @@ def test_a_table_is_markdown():
     assert text == (
         "Norms:\n\n| critic  | norm |\n| ------- | ---- |\n| clipped | 1    |\n| none    | 10.5 |\n"
     )  # aligned, so that it can be read on a screen too
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (0.0, "0"),
-        (0.12345, "0.123"),
-        (-3.0, "-3"),
-        (123.45, "123"),
-        (1234.5, "1.2e+03"),
-        (4.56e-11, "4.6e-11"),
-        (math.nan, "nan"),
-    ],
-)
-def test_numbers_in_tables(value, shown):
-    assert number(value) == shown
 
 
 def test_one_claim_that_fails_fails_the_report(tmp_path):

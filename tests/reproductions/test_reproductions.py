@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 import reproduce
+from reproductions import wgan_gp_fig1_gradients as gradients
+from reproductions import wgan_gp_fig1_weights as weights
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, str(ROOT / "tools" / "reproduce.py")]
@@ -24,9 +26,7 @@ def test_every_module_is_in_the_list():
 
 @pytest.mark.slow
 def test_gradients_vanish_and_explode_under_clipping_alone(cpus, tmp_path):
-    from reproductions.wgan_gp_fig1_gradients import Size, reproduce
-
-    report = reproduce(Size(width=128, batch=32, steps=150, seeds=1))
+    report = gradients.reproduce(gradients.Size(width=128, batch=32, steps=150, seeds=1))
     assert [claim.statement for claim in report.claims if not claim.holds] == []
     assert len(report.claims) == 7
     assert report.pictures["gradients"].startswith(b"\x89PNG")
@@ -34,8 +34,6 @@ def test_gradients_vanish_and_explode_under_clipping_alone(cpus, tmp_path):
 
 @pytest.mark.slow
 def test_the_command_writes_its_files(monkeypatch, tmp_path, capsys, cpus):
-    from reproductions import wgan_gp_fig1_weights as weights
-
     monkeypatch.setitem(weights.SIZES, "quick", weights.Size(width=16, updates=20, penalty_rate=5e-4))
     # Twenty updates move no weight to the limits: that claim fails, and so does the command.
     assert reproduce.main(["wgan_gp_fig1_weights", "-o", str(tmp_path)]) == 1
@@ -51,8 +49,6 @@ def test_the_command_writes_its_files(monkeypatch, tmp_path, capsys, cpus):
 
 @pytest.mark.slow
 def test_the_claims_of_a_reproduction_hold_at_a_smaller_size(monkeypatch, tmp_path, cpus):
-    from reproductions import wgan_gp_fig1_weights as weights
-
     # Half the units and three eighths of the updates of the quick size, whose claims docs/results has.
     monkeypatch.setitem(weights.SIZES, "quick", weights.Size(width=128, updates=1500, penalty_rate=5e-4))
     assert reproduce.main(["wgan_gp_fig1_weights", "-o", str(tmp_path)]) == 0

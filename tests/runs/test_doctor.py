@@ -91,7 +91,7 @@ def test_probe_reports_the_last_line_of_a_failed_process(monkeypatch):
 
 
 @pytest.fixture
-def found(monkeypatch):
+def found():
     rows = [
         plugins.Plugin("good", "good-package", "1.0"),
         plugins.Plugin("off", "off-package", "1.0", "disabled"),
@@ -99,11 +99,12 @@ def found(monkeypatch):
         plugins.Plugin("late", "late-package", "3.0", "incompatible", "written for plugin contract 9"),
     ]
     current = plugins.Plugins(rows=rows, clashes={("losses", "hinge"): "Two plugins offer losses.hinge: ..."})
-    monkeypatch.setattr(plugins, "_current", current)
-    return current
+    with plugins.using(current):
+        yield
 
 
-def test_broken_plugins_and_clashes_are_reported_but_not_disabled_ones(found):
+@pytest.mark.usefixtures("found")
+def test_broken_plugins_and_clashes_are_reported_but_not_disabled_ones():
     findings = list(plugin_findings())
     assert [(finding.subject, finding.state) for finding in findings] == [
         ("plugin good", "ok"),
@@ -122,8 +123,7 @@ def test_broken_plugins_and_clashes_are_reported_but_not_disabled_ones(found):
     assert findings[4].detail == "Two plugins offer losses.hinge: ..."
 
 
-def test_unknown_plugin_in_ganlab_plugins_is_broken(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_unknown_plugin_in_ganlab_plugins_is_broken(monkeypatch, fresh_plugins):
     monkeypatch.setenv("GANLAB_PLUGINS", "surely_not_there")
     assert "GANLAB_PLUGINS names the plugin 'surely_not_there'" in broken(plugin_findings())["plugins"]
 

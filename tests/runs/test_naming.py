@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ganlab_tensorboard.run_names import run_names
 
-from ganlab.runs.naming import described, differing, setting, short
+from ganlab.runs.naming import described, differing
 
 GP = {"constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0, "experiment.batch_size": 64}
 SN = {"constraints": "spectral_norm", "constraints.spectral_norm.power_iterations": 1, "experiment.batch_size": 64}
@@ -35,24 +35,6 @@ def seeded(settings, seed):
 )
 def test_differing_settings_of_runs(tables, names):
     assert differing(tables) == names
-
-
-def test_equal_and_different_optimizers_are_compared():
-    alike = {"critic_optimizer": "adam", "generator_optimizer": "adam", "optimizers.adam.learning_rate": 1e-4}
-    apart = {"critic_optimizer": "adam", "generator_optimizer": "adam"}
-    rates = {f"{role}/optimizers.adam.learning_rate": rate for role, rate in (("critic", 1e-4), ("generator", 5e-5))}
-    assert differing([alike, apart | rates]) == ["generator/optimizers.adam.learning_rate"]
-    assert setting(alike, "generator/optimizers.adam.learning_rate") == 1e-4
-    assert setting(apart | rates, "optimizers.adam.learning_rate") is None
-    names = ["generator/optimizers.adam.learning_rate"]
-    assert described(alike, names) == "generator.adam.learning_rate=0.0001"
-
-
-def test_short_names_of_settings():
-    assert short("constraints.gradient_penalty.weight") == "gradient_penalty.weight"
-    assert short("critic/optimizers.adam.beta_1") == "critic.adam.beta_1"
-    assert short("experiment.batch_size") == "batch_size"
-    assert short("constraints") == "constraints"
 
 
 def test_descriptions_are_concise():

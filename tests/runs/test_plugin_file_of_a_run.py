@@ -40,9 +40,8 @@ experiment.generator_optimizer = @optimizers.adam()
 
 
 @pytest.fixture
-def made(tmp_path, monkeypatch):
+def made(tmp_path, monkeypatch, fresh_plugins):
     """Makes a run with a plugin file of the working directory: `made("mine.py")`."""
-    monkeypatch.setattr(plugins, "_current", None)
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
@@ -220,8 +219,7 @@ def test_errors_name_the_plugin_file_of_a_run(made, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"), [(None, "is not a file"), ("1 / 0\n", "cannot be used: ZeroDivisionError: division by zero")]
 )
-def test_unusable_plugin_file_is_refused(tmp_path, monkeypatch, text, message):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_unusable_plugin_file_is_refused(tmp_path, fresh_plugins, text, message):
     before = plugins.current()
     if text is not None:
         (tmp_path / "mine.py").write_text(text)

@@ -9,19 +9,14 @@ import re
 import stat
 import subprocess
 import sys
-import types
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from ganlab import config, hookimpl
 from ganlab.errors import RunError
-from ganlab.plugins import manager as plugins
-from ganlab.plugins.recipes import Recipe
 from ganlab.run import Run
 from ganlab.runs import RunDirectory, create_run, find_runs, new_run_path
-from ganlab.telemetry import JsonLinesWriter, Record
 
 INFO = {"status": "running", "step": 0, "steps": 100, "seed": 3, "metrics": {}, "evaluation": {}}
 
@@ -61,17 +56,6 @@ def test_run_is_created_and_read_back(tmp_path):
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(run.path.stat().st_mode) == 0o777 & ~mask
-
-
-def test_metrics_are_read_as_records_one_line_at_a_time(tmp_path):
-    run = make(tmp_path / "base")
-    writer = JsonLinesWriter(run.path / "metrics.jsonl")
-    records = [Record(10, "critic/loss", 0.5, (0.25, 0.75)), Record(10, "lr", 0.125), Record(20, "lr", math.inf)]
-    writer.scalars(records[:2])
-    writer.scalars(records[2:])
-    writer.close()
-    assert run.metrics() == records
-    assert next(run.iter_metrics()) == records[0]
 
 
 def test_update_sets_fields_and_keeps_non_finite_numbers(tmp_path):
@@ -180,12 +164,6 @@ def test_errors_name_the_broken_file(tmp_path):
     (run.path / "config.gin").unlink()
     with pytest.raises(RunError, match=r"config\.gin cannot be read: No such file"):
         _ = run.config
-    (run.path / "run.json").write_text('{"status": ')
-    with pytest.raises(RunError, match=r"run\.json is not JSON"):
-        _ = run.info
-    (run.path / "run.json").write_text("[]")
-    with pytest.raises(RunError, match=r"run\.json holds a list"):
-        _ = run.info
 
 
 def test_find_runs_ignores_nested_and_hidden_runs(tmp_path):
@@ -198,26 +176,3 @@ def test_find_runs_ignores_nested_and_hidden_runs(tmp_path):
     assert [str(path.relative_to(tmp_path)) for path in find_runs(tmp_path)] == ["a/one", "b/two"]
     assert list(find_runs(tmp_path / "a/one")) == [tmp_path / "a/one"]
     assert list(find_runs(tmp_path / "nowhere")) == []
-
-
-def thing(*, size: int = 2) -> object:
-    """Makes something."""
-    return object()
-
-
-def test_recipe_is_read_from_config_gin(tmp_path, monkeypatch):
-    fake = types.ModuleType("fake")
-    for kind in ("datasets", "architectures", "losses", "strategies", "optimizers"):
-        setattr(fake, f"ganlab_{kind}", hookimpl(lambda: {"thing": thing}))
-    current = plugins.Plugins()
-    current.add(plugins.Plugin("fake", "fake", "1.0"), lambda: fake)
-    monkeypatch.setattr(plugins, "_current", current)
-    kinds = {"dataset": "datasets", "architecture": "architectures", "loss": "losses", "strategy": "strategies"}
-    kinds |= {"critic_optimizer": "optimizers", "generator_optimizer": "optimizers"}
-    parts = {part: Recipe(kind, "thing") for part, kind in kinds.items()}
-    recipe = Recipe("", "experiment", {**parts, "dataset": Recipe("datasets", "thing", {"size": 3}), "steps": 7})
-    run = create_run(tmp_path / "base", config=config.render(recipe), operative="", info={"status": "running"})
-    read = run.recipe()
-    assert read.arguments["steps"] == 7
-    assert read.arguments["dataset"] == Recipe("datasets", "thing", {"size": 3})
-    assert read == recipe

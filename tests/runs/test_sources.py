@@ -71,11 +71,10 @@ def package(tmp_path, monkeypatch):
 
     for name, text in PACKAGE.items():
         write(name, text)
-    before, found = plugins.current(), plugins.Plugins()
+    found = plugins.Plugins()
     found.add(plugins.Plugin("mylips", "mylips", "1.0"), lambda: importlib.import_module("mylips"))
-    plugins.use(found)
-    yield write
-    plugins.use(before)
+    with plugins.using(found):
+        yield write
     for name in [name for name in sys.modules if name.partition(".")[0] == "mylips"]:
         del sys.modules[name]
 
@@ -167,14 +166,10 @@ def test_user_code_beside_a_plugin_file_is_included(tmp_path, monkeypatch):
         "import json\nimport numpy\nimport my_numbers\nimport ganlab\n\nclass C(ganlab.Constraint):\n    pass\n\n"
         "@ganlab.hookimpl\ndef ganlab_constraints():\n    return {'c': C}\n"
     )
-    before = plugins.current()
-    plugins.use(plugins.discover(local=tmp_path / "ganlab_plugins.py"))
-    try:
+    with plugins.using(plugins.discover(local=tmp_path / "ganlab_plugins.py")):
         assert set(code("c")["constraints.c"]) == {MADE_BY, "ganlab_plugins", "my_numbers"}
-    finally:
-        plugins.use(before)
-        for name in ("ganlab_plugins", "my_numbers"):
-            sys.modules.pop(name, None)
+    for name in ("ganlab_plugins", "my_numbers"):
+        sys.modules.pop(name)
 
 
 NOTEBOOK = """

@@ -2,12 +2,14 @@
 
 import contextlib
 import json
+import math
 import os
 import signal
 import socket
 from pathlib import Path
 
-from ganlab.runs import create_run
+import resting_runs
+from resting_runs import INFO
 
 # Escapes that clear a screen, forged lines, reversed text, a lone surrogate, markup.
 EVIL = "a\x1b[2Jb\nError: forged\r\x07\u202egnp.exe\x9b\ud800[red]<script>alert(1)</script>"
@@ -15,24 +17,6 @@ OUT = "../../../../planted"
 # Characters that no command may print.
 UNSAFE = "\x1b\r\x07\u202e\x9b\x00"
 DEEP = 900
-
-INFO = {
-    "status": "completed",
-    "step": 40,
-    "steps": 40,
-    "seed": 0,
-    "replicas": 1,
-    "strategy": "OneDevice",
-    "sample_shape": [2],
-    "settings": {"dataset": "digits", "constraints": "r1", "constraints.r1.weight": 1.0, "experiment.seed": 0},
-    "metrics": {"critic/loss": -1.5, "critic/wasserstein": 0.5},
-    "evaluation": {"kid/distance": 0.25},
-    "health": [],
-    "warnings": [],
-    "wall_seconds": 12.0,
-    "provenance": {"started": "2026-08-01T12:00:00+00:00", "argv": ["ganlab", "run"], "plugins": {}},
-}
-ROW = '{"step": 40, "metrics": {"critic/loss": {"reduced": -1.5}, "critic/wasserstein": {"reduced": 0.5}}}\n'
 
 
 class LateError(BaseException):
@@ -68,12 +52,7 @@ def bind(path):
 
 def make(path, **info):
     """Makes a valid run."""
-    create_run(path, config="experiment.steps = 40\n", operative="", info={**INFO, **info})
-    (path / "metrics.jsonl").write_text(ROW)
-    (path / "checkpoints" / "step-00000040").mkdir(parents=True)
-    (path / "checkpoints" / "step-00000040" / "manifest.json").write_text("{}")
-    (path / "samples").mkdir()
-    (path / "samples" / "step-00000040.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    resting_runs.make(path, sample_shape=[2], **info)
     (path / "events.out.tfevents.1.host.1.0").write_bytes(b"")
     return path
 
@@ -143,7 +122,11 @@ def _holes(run):
 
 
 def _line(text):
-    return lambda run: (run / "metrics.jsonl").write_bytes(ROW.encode() + text + b"\n")
+    def spoil(run):
+        with (run / "metrics.jsonl").open("ab") as file:
+            file.write(text + b"\n")
+
+    return spoil
 
 
 def _folders(run):
@@ -216,6 +199,7 @@ ODDITIES = {
     "many-digits": _text(_with("step", "9" * 4000)),
     "more-digits": _text(_with("metrics", '{"critic/loss": ' + "9" * 5000 + "}")),
     "digits-in-setting": _text(_with("settings", '{"dataset": ' + "9" * 4000 + ', "experiment.seed": 1e999}')),
+    "endless-setting": _settings(**{"experiment.batch_size": math.inf, "constraints.r1.weight": math.nan}),
     "endless-time": _text(_with("wall_seconds", "1e999")),
     "many-settings": _settings(**{f"a{i}.b": i for i in range(100_000)}),
     "many-metrics": _field(metrics={f"a{i}/b": 1.0 for i in range(100_000)}),
@@ -229,6 +213,7 @@ ODDITIES = {
     "huge-numbers": _field(
         settings={**INFO["settings"], "experiment.batch_size": 1e200, "experiment.critic_steps": 1e200},
         metrics={"critic/loss": 1e308, "critic/wasserstein": 5e-324},
+        evaluation={"kid/distance": -1e308},
         wall_seconds=5e-324,
         step=10**200,
         steps=2**62,

@@ -21,6 +21,9 @@ from werkzeug.wrappers import Response
 from ganlab.cli import cli, completing
 from ganlab.runs import find_runs, lock
 
+# An overflow in a figure of the hostile run would print a warning about code.
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 
 

@@ -62,15 +62,33 @@ def test_a_child_dies_with_its_parent(survives):
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     parent = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    child = int(parent.stdout)
-    try:
-        until = time.monotonic() + (2 if survives else 20)
-        while is_alive(child) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert is_alive(child) == survives
-    finally:
-        if is_alive(child):
-            os.kill(child, signal.SIGKILL)
+    assert ends(int(parent.stdout), 2 if survives else 20) != survives
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone signals the death of a parent")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+def test_a_measurement_dies_with_its_benchmark(tmp_path, number):
+    measurement = (
+        "import os, time; open('process', 'w').write(str(os.getpid())); "
+        f"os.kill(os.getppid(), {int(number)}); time.sleep(60)"
+    )
+    code = (
+        "import sys\nfrom ganlab_benchmark import measuring\n"
+        f"measuring.python_command = lambda *words: [sys.executable, '-c', {measurement!r}]\n"
+        "measuring.measured({}, threads=1, limit=600, stopped=lambda: False)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == -number
+    assert ends(int((tmp_path / "process").read_text()), 20)
+
+
+def ends(process, seconds):
+    """Whether a process ends by itself within some seconds; it is killed then."""
+    until = time.monotonic() + seconds
+    while is_alive(process) and time.monotonic() < until:
+        time.sleep(0.05)
+    if found := is_alive(process):
+        os.kill(process, signal.SIGKILL)
+    return not found
 
 
 def is_alive(process):

@@ -95,8 +95,7 @@ def made(tmp_path_factory, cpus):
     folder = tmp_path_factory.mktemp("made")
     (folder / "exp.gin").write_text(EXPERIMENT)
     (folder / "tiny.toml").write_text(SUITE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
+    with plugins.using():
         from ganlab_benchmark import created as created_benchmark
         from ganlab_benchmark import planned_benchmark
         from ganlab_sweep import Request, created, planned_sweep

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from command_lines import every_command
 from ganlab_time_travel import fork
 
 import ganlab
@@ -15,15 +16,8 @@ from ganlab.plugins.annotations import annotation
 from ganlab.support.atomic import new_file, new_folder
 from ganlab.support.paths import is_url, local
 
-URLS = [
-    "gs://bucket/x",
-    "s3://bucket/x",
-    "https://host/x.npz",
-    "file:///x",
-    "abfs+ssl://c@a/x",
-    "GS://b",
-    Path("gs://b/x"),
-]
+URLS = ["gs://bucket/x", "s3://bucket/x", "https://host/x.npz", "file:///x", "abfs+ssl://c@a/x", "GS://b"]
+URLS.append(Path("gs://b/x"))
 PATHS = ["x", "/x", "./gs:/x", "C:/x", "a:b", "runs/gs:/x", "~/x", "gs:", "", Path("x"), 3, None]
 
 TOY = """
@@ -31,15 +25,6 @@ include 'base/toy.gin'
 experiment.dataset = @datasets.gaussian_ring()
 experiment.steps = 1
 """
-
-
-def commands(command=cli, words=()):
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            yield from commands(command.get_command(context, name), (*words, name))
-    else:
-        yield words, command
 
 
 @pytest.fixture
@@ -57,7 +42,7 @@ def test_urls_are_known_by_their_scheme():
 
 def test_every_path_of_the_command_line_is_checked():
     found = 0
-    for words, command in commands():
+    for words, command in every_command():
         for parameter in command.params:
             if isinstance(parameter.type, click.Path):
                 found += 1

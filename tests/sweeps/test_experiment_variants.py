@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ganlab import ConfigError, PluginError, config
+from ganlab import ConfigError, config
 from ganlab.plugins import manager as plugins
 
 WEIGHT = "constraints.gradient_penalty.weight"
@@ -71,16 +71,3 @@ def test_an_invalid_argument_is_one_sentence(launcher, option, message):
     with pytest.raises(ConfigError) as raised:
         config.arguments("launchers", "mine", [option], "--option")
     assert str(raised.value) == message
-
-
-def test_an_unknown_component_has_no_arguments():
-    with pytest.raises(PluginError, match=r"Unknown component launchers\.locl\. Did you mean 'launchers\.local'\?"):
-        config.arguments("launchers", "locl", [], "--launcher-option")
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [(WEIGHT, True), ("experiment.steps", False), ("a/optimizers.adam.learning_rate", True), ("macro", None)],
-)
-def test_which_settings_take_fractions(setting, expected):
-    assert config.takes_fractions(setting) is expected

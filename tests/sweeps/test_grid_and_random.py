@@ -65,16 +65,11 @@ def drawn(axis, count):
     return [settings["x"] for settings in proposals(search)]
 
 
-def test_random_draws_values_evenly():
-    counts = collections.Counter(drawn(Choices(("p", "q", "r", "s")), 800))
-    assert set(counts) == set("pqrs")
+@pytest.mark.parametrize(("axis", "values"), [(Choices(tuple("pqrs")), "pqrs"), (Range(1, 4, integer=True), "1234")])
+def test_random_draws_values_and_whole_numbers_evenly(axis, values):
+    counts = collections.Counter(drawn(axis, 800))
+    assert set(counts) == set(values)
     # 200 of each are expected, with a standard deviation of 12.2: five of them either way.
-    assert all(139 <= count <= 261 for count in counts.values())
-
-
-def test_random_draws_whole_numbers_evenly_both_ends_too():
-    counts = collections.Counter(drawn(Range(1, 4, integer=True), 800))
-    assert set(counts) == set("1234")
     assert all(139 <= count <= 261 for count in counts.values())
 
 

@@ -5,27 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 from ganlab_benchmark.statistics import mean_of
-from ganlab_sweep.metric_follower import MetricFollower, last_value
+from ganlab_sweep.metric_follower import last_value
 from ganlab_sweep.search_driver import means
 
 from ganlab.runs import create_run
-from ganlab.telemetry.jsonl import JsonLinesWriter
 
 
 def row(step, **values):
     metrics = {name: {"reduced": value, "replicas": [value]} for name, value in values.items()}
     return json.dumps({"step": step, "metrics": metrics}) + "\n"
-
-
-def test_it_rereads_a_file_that_a_resumed_run_truncated(tmp_path):
-    path, trail = tmp_path / "metrics.jsonl", MetricFollower(tmp_path, "a")
-    path.write_text("".join(row(step, a=float(step)) for step in (1, 2, 3)))
-    trail.follow()
-    JsonLinesWriter(path, truncate_after=1).close()
-    with path.open("a") as file:
-        file.write(row(2, a=20.0))
-    trail.follow()
-    assert (trail.values, trail.step) == ({1: 1.0, 2: 20.0}, 2)
 
 
 @pytest.mark.parametrize(

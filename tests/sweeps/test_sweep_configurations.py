@@ -153,8 +153,3 @@ def test_long_and_equal_names_get_a_digest(made):
     steps = "experiment.steps"
     _, (first, second) = made([steps], {steps: "1_0"}, {steps: "1_1"})
     assert (first.name, second.name) == ("steps=1_0", "steps=1_1")
-
-
-def test_without_settings_there_is_one_configuration(made):
-    _, (only,) = made([], {})
-    assert only.name == "base"

@@ -103,22 +103,6 @@ def test_a_stopped_sweep_asks_all_jobs_to_save_and_starts_no_more(sweep):
     assert Run(made.run("a", 0)).info["status"] == "interrupted"
 
 
-def test_a_run_that_an_earlier_process_still_trains_is_waited_for(sweep):
-    made = sweep(configurations=["a"], jobs=1)
-    World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
-    with holding(made.run("a", 0)) as let_go:
-
-        def during(world):
-            if world.now > 3:
-                let_go()
-
-        launcher = PretendLauncher({})
-        world = World(Sweep(made.path), launcher, during=during)
-        assert world.run() == statuses("completed", "a/s0", "a/s1")
-    assert world.screen.changes[0] == {"a/s0": "waiting", "a/s1": "completed"}
-    assert launcher.started == ["a/s0"]
-
-
 def test_a_run_that_an_earlier_process_finishes_is_not_started(sweep):
     made = sweep(configurations=["a"], seeds=[0], jobs=1)
     World(made, PretendLauncher({"a/s0": [[Train(5), End(143, "interrupted")]]})).run()
@@ -201,7 +185,8 @@ def test_trials_that_an_earlier_sweep_took_for_failed_are_trained(sweep, error):
     assert launcher.resumed == ["a/s1"]
 
 
-def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):
+@pytest.mark.parametrize("deaf", [False, True])
+def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep, deaf):
     class Full(PretendLauncher):
         def start(self, command, **arguments):
             if len(self.started) == 2:
@@ -209,12 +194,13 @@ def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep):
             return super().start(command, **arguments)
 
     made = sweep()
-    launcher = Full({"a/s0": [[Train(step) for step in range(1, 100)]]})
+    launcher = Full({"a/s0": [[Train(step) for step in range(1, 5000)]]}, deaf=deaf)
     world = World(made, launcher)
     with pytest.raises(PluginError, match="Full failed in start: ValueError: no room"):
         world.run()
     assert Run(made.run("a", 0)).info["status"] == "interrupted"
-    assert launcher.closed == 1
+    assert (launcher.running, launcher.closed) == (set(), 1)
+    assert world.now <= 150
 
 
 class Listed(ganlab.Search):

@@ -43,10 +43,8 @@ def test_values_are_written_as_experiment_files_have_them():
     ("arguments", "message"),
     [
         ({"jobs": 0}, "jobs = 0 must be at least 1"),
-        ({"grid": {"constraints.gradient_penalty.wait": [1]}}, "wait"),
         ({"search": "gird"}, "gird"),
         ({"maximize": True}, "needs an objective"),
-        ({"name": "../x"}, "sweep name"),
         ({"seeds": [1, 1]}, "1"),
         ({"seeds": 0.5}, r"seeds = 0\.5 must be a whole number, or a list of them"),
         ({"params": {"experiment.steps": 1}.items()}, "params = .* must be a text, or a list of texts"),

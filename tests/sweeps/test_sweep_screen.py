@@ -4,8 +4,6 @@ import pytest
 from ganlab_sweep import Sweep, Trial
 from ganlab_sweep.screen import LiveTable, as_data, best, summary, table
 
-from ganlab.runs import create_run
-
 
 @pytest.fixture
 def trials(tmp_path):
@@ -86,13 +84,6 @@ def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):
     assert stream.getvalue().splitlines() == ["a/s0: completed, unhealthy: gradient_penalty", "a/s1: completed"]
 
 
-def test_a_trial_takes_its_runs_health(trials):
-    (trial,) = trials("queued")
-    create_run(trial.run, config="", operative="", info={"status": "completed", "health": ["x: y"], "warnings": ["z"]})
-    trial.look()
-    assert (trial.health, trial.warnings) == (("x: y",), ("z",))
-
-
 def test_names_are_not_markup(trials):
     (trial,) = trials("running")
     trial.configuration = "x=[red]"
@@ -130,20 +121,6 @@ def test_at_a_terminal_the_table_keeps_to_the_height_and_goes_away(trials, monke
     assert shown.count("running") - shown.count("1 running") == 1
     assert "50 completed, 1 running, 49 queued, 1 failed of 101 trials" in shown
     assert stream.getvalue().endswith("\x1b[2K")  # cleared: the last table is printed by itself
-
-
-def test_a_summary_counts(trials):
-    assert summary(trials("completed", "queued", "completed")) == "2 completed, 1 queued of 3 trials"
-    assert summary(trials("pruned")) == "1 pruned of 1 trial"
-
-
-def test_json_data_has_every_field_of_the_table_and_the_paths(trials):
-    (trial,) = trials("diverged")
-    data = as_data(trial)
-    assert (data["configuration"], data["seed"], data["status"], data["metric"]) == ("a", 0, "diverged", "critic/loss")
-    assert data["run"] == str(trial.sweep.path / "a" / "s0")
-    others = {"step", "steps", "value", "seconds", "log", "error", "health", "warnings", "changes"}
-    assert set(data) == others | {"configuration", "seed", "status", "metric", "run"}
 
 
 def test_the_time_left_follows_from_the_work_done_since_the_first_look(trials):

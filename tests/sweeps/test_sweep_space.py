@@ -47,6 +47,7 @@ def test_settings_keep_the_order_of_the_command_line_and_ranges_follow():
         # An int as an end does not make a float's range whole.
         ("constraints.gradient_penalty.weight=1..10:log", Range(1.0, 10.0, log=True)),
         ("gradient_penalty.weight=1e-4..1e-1:log", Range(1e-4, 0.1, log=True)),
+        ("a/optimizers.adam.learning_rate=1..2", Range(1.0, 2.0)),
         ("experiment.critic_steps=1..5", Range(1, 5, integer=True)),
         ("constraints.gradient_penalty.weight=-.5...5", Range(-0.5, 0.5)),
         # Without a type, the text decides.

@@ -1,7 +1,6 @@
 """Only what was appended to metrics.jsonl is read, and nothing in a file can stop it."""
 
 import json
-import math
 import os
 import time
 
@@ -115,13 +114,6 @@ def test_overlong_line_is_skipped_without_being_in_memory(path, monkeypatch):
     file = MetricsFollower(path, Values)
     assert read(file, "a") == {"a": [1.0, 2.0]}
     assert file.damaged == 1
-
-
-def test_numbers_that_are_not_finite(path):
-    path.write_bytes(row(1, a="NaN") + row(2, a="Infinity") + row(3, a="-Infinity") + row(4, a=2.0))
-    found = read(MetricsFollower(path, Values), "a")["a"]
-    assert math.isnan(found[0])
-    assert found[1:] == [math.inf, -math.inf, 2.0]
 
 
 def test_link_out_of_the_run_is_refused(path, tmp_path_factory):

@@ -85,17 +85,6 @@ def test_a_torn_last_line_is_not_read_and_is_dropped_by_the_next_writer(tmp_path
     assert steps(path) == [1, 2, 3]
 
 
-def test_resumed_run_drops_rows_it_will_write_again(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    write(path, [10, 20, 30, 40])
-    write(path, [30], truncate_after=25)
-    assert steps(path) == [10, 20, 30]
-    write(path, [], truncate_after=30)
-    assert steps(path) == [10, 20, 30]
-    write(path, [5], truncate_after=0)
-    assert steps(path) == [5]
-
-
 def test_a_crash_while_mending_leaves_the_file_as_it_was(tmp_path, monkeypatch):
     path = tmp_path / "metrics.jsonl"
     write(path, [10, 20, 30])
@@ -124,10 +113,6 @@ def test_invalid_line_is_named(tmp_path, line):
     assert "line 2" in writer.complaint
     assert "is not a line of metrics" in writer.complaint
     assert [record.step for record in read_metrics(path)] == [1, 1]
-
-
-def test_no_file_has_no_records(tmp_path):
-    assert list(read_metrics(tmp_path / "metrics.jsonl")) == []
 
 
 def test_values_become_json_values(tmp_path):

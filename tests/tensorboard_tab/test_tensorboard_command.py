@@ -194,16 +194,6 @@ def test_ctrl_c_stops_the_server_without_tensorflow_or_leftovers(runs, tmp_path)
     assert len(list(found_runs([str(runs)]))) == 3
 
 
-def test_arguments_are_runs_folders_or_patterns(runs, tmp_path):
-    one = runs / "digits" / "20260801-120200-s0-bbbb"
-    make_run(runs / "ring" / "lazy", 0, "r1")
-    assert [path.name for path in found_runs([str(one), str(runs / "r*")])] == [one.name, "lazy"]
-    assert [path.name for path in found_runs([f"{runs}/*/*-s1-*"])] == ["20260801-120100-s1-aaaa"]
-    odd = tmp_path / "runs[1]"
-    make_run(odd / "a", 0, "r1")
-    assert list(found_runs([str(odd)])) == [odd / "a"]
-
-
 def test_argument_without_runs_is_an_error(tmp_path):
     with pytest.raises(RunError, match=r"Folder .*nowhere not found.*ganlab run --gin"):
         check_runs([str(tmp_path / "nowhere")])

@@ -1,6 +1,7 @@
 """Runs of short steps on the ring, made by the command line."""
 
-import pytest
+import contextlib
+
 from click.testing import CliRunner
 
 import ganlab
@@ -32,9 +33,7 @@ def invoke(*arguments, code=0):
 
 
 def trained(folder, text, plugin="", steps=23):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(plugins, "_current", None)
+    with contextlib.chdir(folder), plugins.using():
         (folder / "e.gin").write_text(f"{SMALL}experiment.steps = {steps}\n{text}")
         if plugin:
             (folder / "ganlab_plugins.py").write_text(plugin)

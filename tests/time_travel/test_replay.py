@@ -1,5 +1,6 @@
 """Steps of a run once more: replayed bit for bit, forked, and searched."""
 
+import contextlib
 import json
 import random
 import re
@@ -128,8 +129,7 @@ def test_a_fork_has_its_own_learning_rate_and_its_parents_rows_before(run, tmp_p
 
 @pytest.mark.slow
 def test_a_fork_under_another_constraint_begins_its_state_anew(run, tmp_path):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
+    with contextlib.chdir(tmp_path):
         new = "experiment.constraints=[@constraints.spectral_norm()]"
         result = invoke("fork", run.path, "--at", 11, "--param", new, "--name", "normed")
     assert "variables begin anew, because the run has none like them: constraints/spectral_norm" in result.stderr
@@ -152,9 +152,7 @@ def test_forks_that_cannot_be_are_refused(run, tmp_path, at, message):
 def test_a_planted_fault_is_found_exactly(tmp_path, cpus):
     fault = KINDS["penalty"] + "\noptimizers.adam.learning_rate = @schedules.jump()\n"
     run = trained(tmp_path, fault, JUMP)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        patch.setattr(plugins, "_current", None)
+    with contextlib.chdir(tmp_path), plugins.using():
         arguments = ("--plugin-file", "ganlab_plugins.py")
         found = invoke("bisect", run.path, "schedules/critic_optimizer/learning_rate > 1", *arguments).stdout
         none = invoke("bisect", run.path, "schedules/critic_optimizer/learning_rate > 4", *arguments, code=1).stdout

@@ -1,27 +1,17 @@
 """The arithmetic of tools/bench.py, worked out by hand."""
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from benchmarks import pairs
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    spec = importlib.util.spec_from_file_location("pairs_of_the_bench", TOOLS / "benchmarks" / "pairs.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look up a class's annotations there
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
-
-
-def test_the_median_is_of_ratios_and_not_a_ratio_of_medians(pairs):
+def test_the_median_is_of_ratios_and_not_a_ratio_of_medians():
     # A machine that slows down by 10 for two rounds: the medians alone would give 20 / 10 = 2.
     ratio = pairs.Ratio("a / b", [(1.0, 1.0), (3.0, 2.0), (20.0, 10.0), (40.0, 40.0), (50.0, 50.0)])
     assert ratio.ratios == [1.0, 1.5, 2.0, 1.0, 1.0]
@@ -29,13 +19,13 @@ def test_the_median_is_of_ratios_and_not_a_ratio_of_medians(pairs):
     assert ratio.seconds == (20.0, 10.0)
 
 
-def test_quartiles_lie_between_neighbours(pairs):
+def test_quartiles_lie_between_neighbours():
     # Sorted 1, 2, 3, 4: a quarter of the way along three gaps is 0.75, so 1.75 and 3.25.
     assert pairs.Ratio("", [(4.0, 1.0), (1.0, 1.0), (3.0, 1.0), (2.0, 1.0)]).quartiles == (1.75, 3.25)
     assert pairs.Ratio("", [(3.0, 2.0)]).quartiles == (1.5, 1.5)
 
 
-def test_each_goes_first_in_every_other_round(pairs):
+def test_each_goes_first_in_every_other_round():
     calls = []
     given = pairs.alternate(lambda: calls.append("a"), lambda: calls.append("b"), 3)
     assert "".join(calls) == "abbaab"
@@ -43,13 +33,13 @@ def test_each_goes_first_in_every_other_round(pairs):
     assert all(a >= 0 and b >= 0 for a, b in given)
 
 
-def test_pairs_keep_their_order_whichever_goes_first(pairs, monkeypatch):
+def test_pairs_keep_their_order_whichever_goes_first(monkeypatch):
     clock = iter([0.0, 1.0, 1.0, 3.0, 3.0, 5.0, 5.0, 6.0])  # a: 1 s, b: 2 s, b: 2 s, a: 1 s
     monkeypatch.setattr(pairs.time, "perf_counter", lambda: next(clock))
     assert pairs.alternate(lambda: None, lambda: None, 2) == [(1.0, 2.0), (1.0, 2.0)]
 
 
-def test_seconds_are_of_one_iteration(pairs, monkeypatch):
+def test_seconds_are_of_one_iteration(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(pairs.time, "perf_counter", lambda: now[0])
 
@@ -64,16 +54,10 @@ def test_seconds_are_of_one_iteration(pairs, monkeypatch):
     assert ratio.median == 2.0
 
 
-def test_an_unknown_family_is_refused():
-    command = [sys.executable, str(TOOLS / "bench.py"), "loop"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "no family 'loop'; there are loops, precision" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["loop"], "no family 'loop'; there are loops, precision"),
         (["--device", "gpu", "replicas"], "'replicas' is measured on a CPU alone; with --device gpu there are loops"),
         (["loops", "--jax", "no-such-python"], "--jax no-such-python: JAX cannot be imported there"),
     ],

@@ -1,27 +1,20 @@
 """The published files are held against the facts of their sources, and deviations that are planted are found."""
 
-import importlib
 import sys
-from pathlib import Path
 
 import pytest
+import recipes
+from auditing import table, verdicts
 
 from ganlab import config
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = {path.stem: path for path in config.shipped_gin_files() if path.parent.name == "published"}
 
 
-@pytest.fixture(autouse=True)
-def tools(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
-
-
 def audit(path, folder=None):
-    table = importlib.import_module("auditing.table")
-    return importlib.import_module("auditing.verdicts").audit(path, table.Table.of(path.stem, folder or table.FOLDER))
+    return verdicts.audit(path, table.Table.of(path.stem, folder or table.FOLDER))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -32,10 +25,8 @@ def test_published_file_equals_its_source_or_says_what_differs(name):
 
 
 def test_every_published_file_has_a_table():
-    from auditing.table import Table
-
     assert len(FILES) == 28
-    assert all(Table.of(name) for name in FILES)
+    assert all(table.Table.of(name) for name in FILES)
 
 
 @pytest.mark.parametrize(
@@ -126,17 +117,14 @@ def test_wrong_facts_fail(tmp_path, fact, verdict):
     ],
 )
 def test_facts_need_a_line_of_a_pinned_source(tmp_path, row, message):
-    from auditing.table import Table
-
     (tmp_path / "facts.toml").write_text(f'program = "owner/name@0123456"\n[some_file]\ncritic.beta_1 = {row}\n')
     with pytest.raises(ValueError, match=message):
-        Table.of("some_file", tmp_path)
+        table.Table.of("some_file", tmp_path)
 
 
 def test_command_exits_with_1_on_a_deviation(tmp_path, monkeypatch, capsys):
     copy = tmp_path / "wgan_mnist.gin"
     copy.write_text(FILES["wgan_mnist"].read_text())
-    recipes = importlib.import_module("recipes")
     monkeypatch.setattr(sys, "argv", ["recipes.py", str(copy)])
     assert recipes.main() == 0
     assert "1 files" in capsys.readouterr().out

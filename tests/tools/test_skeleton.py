@@ -1,26 +1,9 @@
 """Products of a graph alone: which they are, what they wait for, and that all of them run."""
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import tensorflow as tf
-
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
-
-
-@pytest.fixture(scope="module")
-def benchmarks():
-    """A function that imports a module of tools/benchmarks."""
-    before = set(sys.modules)
-    sys.path.insert(0, str(TOOLS))
-    yield lambda name: importlib.import_module(f"benchmarks.{name}")
-    sys.path.remove(str(TOOLS))
-    for name in set(sys.modules) - before:
-        if name.split(".")[0] == "benchmarks":
-            del sys.modules[name]
+from benchmarks import cases, skeleton
 
 
 def graph_of(function, *shapes):
@@ -28,8 +11,7 @@ def graph_of(function, *shapes):
     return tf.function(function, autograph=False).get_concrete_function(*specs).graph
 
 
-def test_products_wait_as_in_the_graph_and_all_of_them_run(benchmarks):
-    skeleton = benchmarks("skeleton")
+def test_products_wait_as_in_the_graph_and_all_of_them_run():
     a, b = tf.Variable(tf.ones([4, 4])), tf.Variable(tf.ones([4, 3]))
 
     def function(x):
@@ -49,8 +31,7 @@ def test_products_wait_as_in_the_graph_and_all_of_them_run(benchmarks):
     assert skeleton.Alone([first, second, third])(3) == pytest.approx(3 * once, rel=1e-5)
 
 
-def test_the_gradients_of_a_convolution_keep_their_shapes(benchmarks):
-    skeleton = benchmarks("skeleton")
+def test_the_gradients_of_a_convolution_keep_their_shapes():
     kernel = tf.Variable(tf.ones([3, 3, 2, 4]))
 
     def function(x):
@@ -66,17 +47,16 @@ def test_the_gradients_of_a_convolution_keep_their_shapes(benchmarks):
     assert np.isfinite(skeleton.Alone(products)(2))
 
 
-def test_products_within_a_loop_are_refused(benchmarks):
+def test_products_within_a_loop_are_refused():
     def function(x):
         return tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y @ y), (0, x))[1]
 
     with pytest.raises(ValueError, match="only those of a flat graph"):
-        benchmarks("skeleton").products_of(graph_of(function, [4, 4]))
+        skeleton.products_of(graph_of(function, [4, 4]))
 
 
-def test_an_iteration_of_the_mlp_has_its_products_by_hand(benchmarks):
-    skeleton = benchmarks("skeleton")
-    products = skeleton.products_of(skeleton.iteration_of(benchmarks("cases").mlp(width=8, batch_size=4)))
+def test_an_iteration_of_the_mlp_has_its_products_by_hand():
+    products = skeleton.products_of(skeleton.iteration_of(cases.mlp(width=8, batch_size=4)))
     # An update of the critic: its samples 4; real and fake 4 each, the points between them 3, their slope 4; back from
     # real and fake 7 each, and from the slope 7. Of the generator: 4, the critic 4, back through it 4 and itself 7.
     assert len(products) == 5 * (4 + 4 + 4 + 3 + 4 + 7 + 7 + 7) + 4 + 4 + 4 + 7

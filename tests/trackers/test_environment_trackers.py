@@ -13,25 +13,9 @@ from pathlib import Path
 import pytest
 from ganlab_builtin import trackers
 from ganlab_builtin.trackers.notify_command import Notify
+from tracked import logged, params
 
 import ganlab
-
-SMALL = (
-    "experiment.steps=6",
-    "experiment.batch_size=16",
-    "experiment.log_every=2",
-    "experiment.evaluate_every=4",
-    "experiment.checkpoint_every=4",
-    "experiment.architecture=@architectures.mlp()",
-    "architectures.mlp.width=8",
-    "experiment.evaluators=[]",
-    "experiment.diagnostics=[]",
-    "experiment.constraints=[]",
-    "experiment.critic_steps=1",
-    "experiment.strategy=@strategies.mirrored()",
-    "strategies.mirrored.virtual_replicas=2",
-)
-KEYS = [part for setting in SMALL for part in ("--param", setting)]
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +25,9 @@ def clean(monkeypatch):
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
 
 
-def trained(here: Path, name: str, *more: str, **variables: str) -> tuple[ganlab.Run, str]:
+def trained(here: Path, name: str, **variables: str) -> tuple[ganlab.Run, str]:
     """Trains the quickstart's smallest relative in a process of its own, which must succeed."""
-    command = [sys.executable, "-m", "ganlab", "run", "--gin", "twenty_five_gaussians", "--name", name, *KEYS, *more]
+    command = [sys.executable, "-m", "ganlab", "run", "--gin", "twenty_five_gaussians", "--name", name, *params()]
     done = subprocess.run(command, cwd=here, env={**os.environ, **variables}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ganlab.Run(here / "runs" / "twenty_five_gaussians" / name), done.stderr
@@ -51,14 +35,8 @@ def trained(here: Path, name: str, *more: str, **variables: str) -> tuple[ganlab
 
 def expected(run: ganlab.Run) -> dict[tuple[int, str], float]:
     """What metrics.jsonl holds, by step and name, with each replica's value."""
-    found = {}
-    for line in (run.path / "metrics.jsonl").read_text().splitlines():
-        row = json.loads(line)
-        for tag, values in row["metrics"].items():
-            found[row["step"], tag] = values["reduced"]
-            for number, value in enumerate(values.get("replicas") or []):
-                found[row["step"], f"replica/{number}/{tag}"] = value
-    return found
+    names = ((step, f"replica/{replica}/{tag}" if replica else tag, value) for step, tag, replica, value in logged(run))
+    return {(step, name): value for step, name, value in names}
 
 
 def test_nothing_is_called_unless_asked(monkeypatch):
