@@ -159,9 +159,9 @@ def _estimates(
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
     for one in rows:
         for metric in metrics:
-            made = estimate(_known(value(run, metric.tag) for run in one.runs), _limits(one.runs, metric.tag))
-            if made is not None:
-                yield (one.label, metric.tag), made
+            estimated = estimate(_known(value(run, metric.tag) for run in one.runs), _limits(one.runs, metric.tag))
+            if estimated is not None:
+                yield (one.label, metric.tag), estimated
 
 
 def _limits(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
@@ -186,9 +186,9 @@ def _improvements(
         comparisons = len(values) - 1 if wanted else math.comb(len(values), 2)
         for label, mine in values.items():
             other = values.get(against, [])
-            made = improvement(mine, other, way, against, comparisons) if label != against else None
-            if made is not None:
-                yield (label, tag), made
+            compared = improvement(mine, other, way, against, comparisons) if label != against else None
+            if compared is not None:
+                yield (label, tag), compared
 
 
 def _leading(

@@ -105,11 +105,11 @@ def configurations(
         groups.setdefault(frozenset(grouping.items()), []).append(run)
     ordered = sorted(groups.values(), key=lambda group: [_order(setting(group[0].settings, c)) for c in columns])
     labels = _labels([_values(group[0], columns) for group in ordered], columns)
-    made = tuple(
+    rows = tuple(
         Configuration(label, _values(group[0], columns), tuple(sorted(group, key=_by_seed)))
         for label, group in zip(labels, ordered, strict=True)
     )
-    return made, tuple(dict.fromkeys(columns))
+    return rows, tuple(dict.fromkeys(columns))
 
 
 def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[str, Scalar]:
@@ -118,8 +118,8 @@ def common_settings(runs: Sequence[RunSummary], columns: Sequence[str]) -> dict[
     for run in runs:
         for name, value in run.settings.items():
             values.setdefault(name, set()).add(value)
-    shown = {SEED, *columns}
-    return {name: next(iter(distinct)) for name, distinct in values.items() if len(distinct) == 1 and name not in shown}
+    common = {name: next(iter(distinct)) for name, distinct in values.items() if len(distinct) == 1}
+    return {name: value for name, value in common.items() if name not in (SEED, *columns)}
 
 
 def pooled(rows: Sequence[Configuration]) -> list[str]:
@@ -156,7 +156,7 @@ def reference(text: str, rows: Sequence[Configuration]) -> str:
 
 
 def _says(label: str, word: str) -> bool:
-    return any(said == word or said.endswith(f".{word}") for said in label.split())
+    return any(part == word or part.endswith(f".{word}") for part in label.split())
 
 
 def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> list[str]:
@@ -181,7 +181,7 @@ def _values(run: RunSummary, columns: Sequence[str]) -> dict[str, Scalar]:
 
 
 def _order(value: Scalar | None) -> tuple[int, float, str]:
-    """Nothing first, then numbers by size, then texts."""
+    """A key for sorting: None first, then numbers by size, then texts."""
     if value is None:
         return 0, 0.0, ""
     return (2, 0.0, value) if isinstance(value, str) else (1, float(value), "")

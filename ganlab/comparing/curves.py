@@ -54,18 +54,18 @@ def read_curves(
     Raises:
         RunError: A file can no longer be read.
     """
-    made = (_curve(one, tag, replicas, read) for one in comparison.configurations)
-    return tuple(curve for curve in made if curve is not None)
+    curves = (_curve(one, tag, replicas, read) for one in comparison.configurations)
+    return tuple(curve for curve in curves if curve is not None)
 
 
 def _curve(one: Configuration, tag: str, replicas: bool, read: Reader) -> Curve | None:
     rows = list(_rows(one, tag, replicas, read))
     steps = _shared([steps for steps, _ in rows])
     values = np.full((len(rows), len(steps)), np.nan)
-    for line, (own, logged) in zip(values, rows, strict=True):
-        here = np.isin(steps, own)
+    for line, (logged_steps, logged) in zip(values, rows, strict=True):
+        is_logged = np.isin(steps, logged_steps)
         # If a step appears twice, the later row counts.
-        line[here] = logged[np.searchsorted(own, steps[here], side="right") - 1]
+        line[is_logged] = logged[np.searchsorted(logged_steps, steps[is_logged], side="right") - 1]
     n = np.isfinite(values).sum(axis=0)
     values, steps, n = values[:, n > 0], steps[n > 0], n[n > 0]
     if not len(steps):
@@ -85,17 +85,17 @@ def _rows(one: Configuration, tag: str, replicas: bool, read: Reader) -> Iterato
         if series is None:
             continue
         values = series.spreads if replicas else series.values
-        kept = ~np.isnan(values) if replicas else np.ones(len(values), bool)
-        if kept.any():
-            yield series.steps[kept], values[kept]
+        valid = ~np.isnan(values) if replicas else np.ones(len(values), bool)
+        if valid.any():
+            yield series.steps[valid], values[valid]
 
 
 def _shared(steps: list[np.ndarray]) -> np.ndarray:
-    """The steps that every run has that reached them, evenly thinned."""
+    """The steps that were logged by every run that reached them, evenly thinned."""
     if not steps:
         return np.zeros(0, np.int64)
-    reached = np.sort([own[-1] for own in steps])
-    logged, counts = np.unique(np.concatenate([np.unique(own) for own in steps]), return_counts=True)
+    reached = np.sort([run_steps[-1] for run_steps in steps])
+    logged, counts = np.unique(np.concatenate([np.unique(run_steps) for run_steps in steps]), return_counts=True)
     # The runs that reached a step are those with their last row there or later.
     shared = logged[counts == len(steps) - np.searchsorted(reached, logged)]
     if len(shared) <= _POINTS:

@@ -27,13 +27,13 @@ def shortened(names: Sequence[str]) -> dict[str, str]:
     return {name: next((end for end in _endings(name) if often[end] == 1), name) for name in names}
 
 
-def resolve(name: str, known: Iterable[str], what: str) -> str:
+def resolve(name: str, known: Iterable[str], kind: str) -> str:
     """The full name that a name, perhaps a short one, means.
 
     Args:
         name: As given: in full, an ending of it, or as in a configuration's label.
         known: Names in full.
-        what: What they are, for messages: `setting`.
+        kind: What they are, for messages: `setting`.
 
     Raises:
         ConfigError: It means no name, or more than one.
@@ -45,9 +45,9 @@ def resolve(name: str, known: Iterable[str], what: str) -> str:
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise ConfigError(f"The {what} {name!r} may be {' or '.join(meant)}: give one of them in full.")
+        raise ConfigError(f"The {kind} {name!r} may be {' or '.join(meant)}: give one of them in full.")
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
-    raise ConfigError(f"The runs have no {what} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
+    raise ConfigError(f"The runs have no {kind} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
 
 
 def _endings(name: str) -> list[str]:

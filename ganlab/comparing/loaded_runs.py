@@ -202,14 +202,14 @@ def without_reruns(runs: Iterable[RunSummary]) -> tuple[list[RunSummary], list[s
     groups: dict[Any, list[RunSummary]] = {}
     for run in runs:
         groups.setdefault(frozenset({**run.settings, SEED: run.seed}.items()), []).append(run)
-    kept = [
+    distinct = [
         max(group, key=lambda run: (not run.changes, run.status in ENDED, run.started)) for group in groups.values()
     ]
-    dropped = sum(map(len, groups.values())) - len(kept)
+    dropped = sum(map(len, groups.values())) - len(distinct)
     if not dropped:
-        return kept, []
+        return distinct, []
     runs_are = "runs have" if dropped > 1 else "run has"
-    return kept, [
+    return distinct, [
         f"{dropped} {runs_are} the settings and the seed of another and {'are' if dropped > 1 else 'is'} left out: a "
         "rerun is not another seed. Of each, the newest that came to its end is kept."
     ]

@@ -71,19 +71,19 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tup
     return tuple(Metric(tag, direction(tag)) for tag in chosen), tuple(figures[room:])
 
 
-def named_metrics(asked: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
+def named_metrics(names: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
     """The metrics that were requested.
 
     Args:
-        asked: Tags or endings of them, each optionally followed by `:max` or `:min`.
+        names: Tags or endings of them, each optionally followed by `:max` or `:min`.
         runs: The runs to compare.
 
     Raises:
         ConfigError: No run has such a metric, an ending matches several, or there is no such direction.
     """
     by_tag: dict[str, Metric] = {}
-    for text in asked:
-        metric = _asked(text, runs)
+    for text in names:
+        metric = _requested(text, runs)
         by_tag[metric.tag] = metric
     return tuple(by_tag.values())
 
@@ -93,7 +93,7 @@ def direction(tag: str) -> Direction | None:
     return _BETTER.get(_last_part(tag)) if tag.startswith(_EVALUATION) else None
 
 
-def _asked(text: str, runs: Sequence[RunSummary]) -> Metric:
+def _requested(text: str, runs: Sequence[RunSummary]) -> Metric:
     name, colon, way = text.rpartition(":")
     if way in get_args(Direction):
         return Metric(_find(name, runs), cast(Direction, way))
@@ -130,11 +130,11 @@ def measured_apart(settings: Iterable[str]) -> Iterator[str]:
     Args:
         settings: The settings in which the configurations differ.
     """
-    apart = [name for name in settings if _MEASURING.search(name)]
-    if apart:
+    differing = [name for name in settings if _MEASURING.search(name)]
+    if differing:
         yield (
-            f"Configurations differ in {listed(apart)}, which evaluators measure by: their figures are not comparable "
-            "between such rows. Measure all alike with ganlab evaluate RUN --save."
+            f"Configurations differ in {listed(differing)}, which evaluators measure by: their figures are not "
+            "comparable between such rows. Measure all alike with ganlab evaluate RUN --save."
         )
 
 

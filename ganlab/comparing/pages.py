@@ -37,8 +37,8 @@ def page(package: str, template: str, *, title: str, style: str = "", **values: 
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     from markupsafe import Markup
 
-    made = _environment(package).get_template(template)
-    text = made.render(title=title, style=Markup(style), policy=Markup(policy), **values)
+    compiled = _environment(package).get_template(template)
+    text = compiled.render(title=title, style=Markup(style), policy=Markup(policy), **values)
     return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text) + "\n"
 
 
@@ -46,15 +46,15 @@ def page(package: str, template: str, *, title: str, style: str = "", **values: 
 def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    jinja = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("ganlab.comparing")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(breakable=_breakable, label=_label, exact=repr, tenths=lambda value: f"{float(value):.1f}")
-    return made
+    jinja.filters.update(breakable=_breakable, label=_label, exact=repr, tenths=lambda value: f"{float(value):.1f}")
+    return jinja
 
 
 def _breakable(name: str) -> Markup:

@@ -115,12 +115,12 @@ def _of_pairs(values: np.ndarray, against: str, by: str) -> Paired | None:
     if n == 1:
         return Paired(against, 1, by, effect, None, None, None, None, None)
     ends = float(differences.min()), float(differences.max())
-    own = float(differences.var(ddof=1)) if ends[0] < ends[1] else 0.0
-    apart = float(values.var(axis=0, ddof=1).sum())
-    wide = student_half(n) * math.sqrt(apart / n)
+    paired_variance = float(differences.var(ddof=1)) if ends[0] < ends[1] else 0.0
+    unpaired_variance = float(values.var(axis=0, ddof=1).sum())
+    wide = student_half(n) * math.sqrt(unpaired_variance / n)
     unpaired = effect - wide, effect + wide
-    gain = apart / own if own else math.inf
-    if n == 2 or not own:
+    gain = unpaired_variance / paired_variance if paired_variance else math.inf
+    if n == 2 or not paired_variance:
         return Paired(against, n, by, effect, *ends, *unpaired, gain, "range")
     return Paired(against, n, by, effect, *student_interval(differences), *unpaired, gain, "student")
 
@@ -151,5 +151,5 @@ def _forks(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tup
 def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
     """The run and the step that this one was forked from, and its own path; an empty path for none."""
     forked = read_info(run.path).get("forked_from")
-    here = os.path.realpath(run.path)
-    return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), here
+    path = os.path.realpath(run.path)
+    return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), path

@@ -46,10 +46,10 @@ def exact_p(mine: Sequence[float], theirs: Sequence[float]) -> float:
             approximate = float(mannwhitneyu(doubled[: len(few)], doubled[len(few) :], method="asymptotic").pvalue)
         return 1.0 if math.isnan(approximate) else approximate
     # Not scipy's: its exact test is without ties, and its permutations of ten against ten with ties take seconds.
-    taken = int(doubled[: len(few)].sum())
+    rank_sum = int(doubled[: len(few)].sum())
     ways = _ways(doubled, len(few))
     total = ways.sum()
-    return float(min(1.0, 2.0 * min(ways[: taken + 1].sum(), ways[taken:].sum()) / total))
+    return float(min(1.0, 2.0 * min(ways[: rank_sum + 1].sum(), ways[rank_sum:].sum()) / total))
 
 
 def smallest_p(m: int, n: int) -> float:
@@ -82,14 +82,14 @@ def runs_to_settle(probability: float, comparisons: int = 1) -> int | None:
     Returns:
         The number, `MOST_SEEDS` at most; None if no difference is seen.
     """
-    apart, least = abs(probability - 0.5), least_runs(comparisons)
-    if apart == 0.0:
+    distance, least = abs(probability - 0.5), least_runs(comparisons)
+    if distance == 0.0:
         return None
-    if apart == 0.5:
+    if distance == 0.5:
         return least
     normal = NormalDist()
     quantiles = normal.inv_cdf(1 - LEVEL / (2 * comparisons)) + normal.inv_cdf(POWER)
-    return min(MOST_SEEDS, max(least, math.ceil(quantiles**2 / (6 * apart**2))))
+    return min(MOST_SEEDS, max(least, math.ceil(quantiles**2 / (6 * distance**2))))
 
 
 def _doubled_ranks(values: np.ndarray) -> np.ndarray:
@@ -105,6 +105,6 @@ def _ways(doubled: np.ndarray, count: int) -> np.ndarray:
     ways = np.zeros((count + 1, highest + 1))
     ways[0, 0] = 1.0
     for rank in doubled.tolist():
-        for taken in range(count, 0, -1):
-            ways[taken, rank:] += ways[taken - 1, : highest + 1 - rank]
+        for chosen in range(count, 0, -1):
+            ways[chosen, rank:] += ways[chosen - 1, : highest + 1 - rank]
     return ways[count]

@@ -142,7 +142,7 @@ def _samples(
 ) -> Iterator[tuple[int, Configuration, list[tuple[RunSummary, str, str]]]]:
     """The configurations that have pictures, with their numbers, and of each run its picture's caption and address."""
     for place, row in enumerate(comparison.configurations):
-        shown = []
+        pictured = []
         for run in row.runs:
             picture = pictures.get(run.path)
             address = embedded(picture, of=len(pictures)) if picture else None
@@ -150,9 +150,9 @@ def _samples(
                 continue
             caption = "seed unknown" if run.seed is None else f"seed {run.seed}"
             step = step_of(picture)
-            shown.append((run, caption if step is None else f"{caption}, step {step}", address))
-        if shown:
-            yield place, row, shown
+            pictured.append((run, caption if step is None else f"{caption}, step {step}", address))
+        if pictured:
+            yield place, row, pictured
 
 
 def _statuses(row: Configuration) -> str:

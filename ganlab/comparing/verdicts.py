@@ -40,9 +40,9 @@ def verdicts(
     runs = {one.label: len(one.runs) for one in rows}
     texts = {}
     for tag in tags:
-        own = {label: one for (label, of), one in improvements.items() if of == tag}
-        said = list(_sentences(own, runs, leading.get(tag)))
-        texts[tag] = " ".join(said)
+        of_metric = {label: one for (label, of), one in improvements.items() if of == tag}
+        sentences = list(_sentences(of_metric, runs, leading.get(tag)))
+        texts[tag] = " ".join(sentences)
     return texts
 
 
@@ -54,22 +54,22 @@ def in_brief(better: Improvement) -> str:
     return f"open, {p}" + (f": {_number(better.seeds)} seeds" if better.seeds else "")
 
 
-def _sentences(own: Mapping[str, Improvement], runs: Mapping[str, int], leader: str | None) -> Iterator[str]:
-    if not own:
+def _sentences(of_metric: Mapping[str, Improvement], runs: Mapping[str, int], leader: str | None) -> Iterator[str]:
+    if not of_metric:
         least = least_runs(len(runs) * (len(runs) - 1) // 2)
         yield (
             "Nothing can be concluded: with fewer than two runs on a side, chance is unknown. Train at least "
             f"{least} seeds of each: with fewer even complete separation may be chance."
         )
         return
-    against = next(iter(own.values())).against
+    against = next(iter(of_metric.values())).against
     if leader is not None:
         yield f"{leader} is best: every other row is worse, beyond chance."
     for verdict in ("better", "worse"):
-        settled = [label for label, one in own.items() if one.verdict == verdict]
+        settled = [label for label, one in of_metric.items() if one.verdict == verdict]
         if settled and not (leader == against and verdict == "worse"):
             yield f"{verdict.capitalize()} than {against}, beyond chance: {listed(settled)}."
-    unsettled = {label: one for label, one in own.items() if one.verdict == "open"}
+    unsettled = {label: one for label, one in of_metric.items() if one.verdict == "open"}
     hopeless = [label for label, one in unsettled.items() if one.seeds and one.comparisons * one.smallest > LEVEL]
     if hopeless:
         one = unsettled[hopeless[0]]
@@ -87,7 +87,7 @@ def _sentences(own: Mapping[str, Improvement], runs: Mapping[str, int], leader: 
     if wanted:
         numbers = listed([f"{_number(seeds)} of {label}" for label, seeds in wanted.items()])
         yield f"Seeds of each that would settle this difference: {numbers}, and as many of {against}."
-    single = [label for label in runs if label not in own and label != against]
+    single = [label for label in runs if label not in of_metric and label != against]
     if single:
         yield f"Nothing can be concluded of {listed(single)}: with fewer than two runs, chance is unknown."
     alike = [label for label, one in unsettled.items() if one.seeds is None]

@@ -61,10 +61,10 @@ def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]
 
 def _health(one: Configuration, who: str) -> Iterator[str]:
     """The complaints of its runs, and their other warnings, by the name of the check."""
-    wrong = [(run, sentence) for run in one.runs for sentence in run.health or ()]
-    yield from _named(one, who, wrong, "unhealthy")
+    complaints = [(run, sentence) for run in one.runs for sentence in run.health or ()]
+    yield from _named(one, who, complaints, "unhealthy")
     # A warning of what is still wrong would repeat it.
-    listed_already = {(run.path, name_of(sentence)) for run, sentence in wrong}
+    listed_already = {(run.path, name_of(sentence)) for run, sentence in complaints}
     past = [(run, sentence) for run in one.runs for sentence in run.warnings]
     past = [(run, sentence) for run, sentence in past if (run.path, name_of(sentence)) not in listed_already]
     yield from _named(one, who, past, "warned")

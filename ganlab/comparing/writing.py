@@ -14,7 +14,7 @@ from ganlab.telemetry.jsonl import to_json
 
 
 def as_data(comparison: Comparison, *, runs: bool = True) -> dict[str, Any]:
-    """Everything, as plain values for `json.dumps`: numbers that are not finite are strings, as in metrics.jsonl.
+    """The comparison as plain values for `json.dumps`: numbers that are not finite are strings, as in metrics.jsonl.
 
     Args:
         comparison: The comparison.

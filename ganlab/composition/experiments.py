@@ -161,15 +161,15 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
 
     @functools.wraps(make, updated=())
     def experiment(*none: _Settings.args, **settings: _Settings.kwargs) -> Experiment:
-        made = make(*none, **settings)
-        given = {each.name: getattr(made, each.name) for each in fields(made)}
-        check_settings(given)
-        check_roles(given)
-        check_sizes(made.dataset, made.architecture)
-        sizes = {"batch_size": made.batch_size, "generator_batch_size": made.generator_batch}
-        check_division(sizes, replicas=made.replicas, microbatches=made.microbatches)
-        lists: dict[str, Any] = {part: tuple(given[part]) for part in LISTS}
-        return replace(made, **lists)
+        unchecked = make(*none, **settings)
+        parts = {each.name: getattr(unchecked, each.name) for each in fields(unchecked)}
+        check_settings(parts)
+        check_roles(parts)
+        check_sizes(unchecked.dataset, unchecked.architecture)
+        sizes = {"batch_size": unchecked.batch_size, "generator_batch_size": unchecked.generator_batch}
+        check_division(sizes, replicas=unchecked.replicas, microbatches=unchecked.microbatches)
+        lists: dict[str, Any] = {part: tuple(parts[part]) for part in LISTS}
+        return replace(unchecked, **lists)
 
     experiment.__name__ = experiment.__qualname__ = "experiment"
     vars(experiment)["__signature__"] = inspect.signature(make).replace(return_annotation=Experiment)

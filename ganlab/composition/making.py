@@ -20,16 +20,16 @@ def compose(recipe: Recipe) -> Experiment:
     """
     check_settings(recipe.arguments)
     order = sorted(recipe.arguments, key=lambda name: list(PARTS).index(name) if name in PARTS else len(PARTS))
-    made = {name: make(recipe.arguments[name]) for name in order}
-    return experiment(**made)
+    parts = {name: make(recipe.arguments[name]) for name in order}
+    return experiment(**parts)
 
 
-def schedules(made: Experiment) -> dict[str, Schedule]:
+def schedules(composed: Experiment) -> dict[str, Schedule]:
     """The schedules of an experiment's parameters, by the tag that their values are logged under."""
     by_tag: dict[str, Schedule] = {}
     for part in PARTS:
-        value = getattr(made, part)
-        names = made.component_names(part) if part in LISTS else [part]
+        value = getattr(composed, part)
+        names = composed.component_names(part) if part in LISTS else [part]
         for name, item in zip(names, value if part in LISTS else [value], strict=True):
             recipe = recipe_of(item)
             by_tag |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}

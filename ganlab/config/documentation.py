@@ -11,7 +11,7 @@ _ARGS = re.compile(r"^Args:\n((?:    .*\n?|\n)+)", re.MULTILINE)
 
 
 def documentation(make: Callable[..., Any]) -> str:
-    """A factory's docstring, of a class with that of its constructor."""
+    """A factory's docstring; a class's is followed by that of its constructor."""
     texts = [inspect.getdoc(make) or "No documentation."]
     # A class's parameters are often documented at its constructor. An inherited docstring does not describe them.
     constructor = vars(make).get("__init__") if isinstance(make, type) else None
@@ -23,5 +23,5 @@ def documentation(make: Callable[..., Any]) -> str:
 def of_parameter(make: Callable[..., Any], name: str) -> str:
     """A parameter's entry under `Args:` in a factory's docstring, on one line; empty if there is none."""
     listed = "\n".join(_ARGS.findall(documentation(make)))
-    found = re.search(rf"^    {re.escape(name)}(?: \([^)\n]*\))?:(.*(?:\n(?:     .*)?)*)", listed, re.MULTILINE)
-    return " ".join(found[1].split()) if found else ""
+    entry = re.search(rf"^    {re.escape(name)}(?: \([^)\n]*\))?:(.*(?:\n(?:     .*)?)*)", listed, re.MULTILINE)
+    return " ".join(entry[1].split()) if entry else ""

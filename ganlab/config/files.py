@@ -53,8 +53,8 @@ def find_gin_file(name: str | Path) -> Path:
     if os.path.isdir(path):
         raise ConfigError(f"{name} is a folder; give the gin file itself.{_alternatives(path / path.name)}")
     if os.path.lexists(path):
-        what = "a broken link" if path.is_symlink() else "not a regular file"
-        raise ConfigError(f"{name} is {what}; give a gin file.")
+        problem = "a broken link" if path.is_symlink() else "not a regular file"
+        raise ConfigError(f"{name} is {problem}; give a gin file.")
     raise ConfigError(f"Gin file {str(name)!r} not found.{_alternatives(path)}")
 
 
@@ -124,5 +124,5 @@ def _folded(names: list[str], opened: str) -> list[str]:
     if len(names) <= _LISTED:
         return names
     folders = Counter(name.partition("/")[0] for name in names if "/" in name and not name.startswith(f"{opened}/"))
-    kept = [name for name in names if name.partition("/")[0] not in folders]
-    return [*kept, *(f"{count} in {folder}/" for folder, count in folders.items())]
+    listed = [name for name in names if name.partition("/")[0] not in folders]
+    return [*listed, *(f"{count} in {folder}/" for folder, count in folders.items())]

@@ -88,7 +88,7 @@ def load_variant(sources: Sequence[str | Path], params: Sequence[str], settings:
     numbered = dict(enumerate(settings, len(whole.files) - len(settings)))
     complaints = {
         numbered.get(binding.source, f"{binding.where}: {binding.name}"): f"{binding.where}: {reason}"
-        for binding, reason in unused.found(whole.files, whole.bindings, whole.resolver)
+        for binding, reason in unused.without_effect(whole.files, whole.bindings, whole.resolver)
     }
     used = {name: settings[name] for number, name in numbered.items() if number in effective}
     return Variant(whole.recipe, used, complaints)
@@ -197,11 +197,11 @@ def _settle(binding: Binding, names: Names) -> Binding:
     if isinstance(binding.value, Unquoted):
         if wants_text:
             return replace(binding, value=binding.text)
-        shown = f"{binding.where}: {binding.name} = {binding.text}"
+        setting = f"{binding.where}: {binding.name} = {binding.text}"
         if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
-            raise ConfigError(f"{shown} {_part_problem(binding.parameter, binding.text, names)}")
+            raise ConfigError(f"{setting} {_part_problem(binding.parameter, binding.text, names)}")
         if hint is not UNKNOWN:
-            raise ConfigError(f"{shown} {types.complaint(binding.text, binding.text, hint)}")
+            raise ConfigError(f"{setting} {types.complaint(binding.text, binding.text, hint)}")
         raise ConfigError(f"{binding.where}: {binding.value.reason}")
     if wants_text and not walk(binding.value) and not types.fits(binding.value, hint):
         return replace(binding, value=binding.text)
@@ -212,7 +212,7 @@ def _check_value(binding: Binding, resolver: Resolver) -> None:
     value = _without_macros(binding.value, binding.where, resolver, ())
     if not binding.selector or resolver.names.clash(binding.selector):
         return
-    if any(isinstance(found, Macro) for found in walk(value)):  # only in Python, where it was taken
+    if any(isinstance(part, Macro) for part in walk(value)):  # only in Python, where it was taken
         return
     if binding.selector == EXPERIMENT and binding.parameter in composition.PARTS:
         problem = _part_problem(binding.parameter, value, resolver.names)

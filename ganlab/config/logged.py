@@ -47,9 +47,9 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> None:
 def _components(recipe: Recipe) -> Iterator[tuple[str, str]]:
     """The prefix of the metrics of each component that explains its own, and its selector."""
     for prefix, part in EXPLAINING_PARTS.items():
-        given = recipe.arguments.get(part)
+        setting = recipe.arguments.get(part)
         # Whether it is a list of components is checked when the experiment is made.
-        items = [given] if part not in LISTS else given if isinstance(given, (list, tuple)) else []
-        found = [item for item in items if isinstance(item, Recipe)]
-        for name, item in zip(numbered(item.name for item in found), found, strict=True):
+        items = [setting] if part not in LISTS else setting if isinstance(setting, (list, tuple)) else []
+        recipes = [item for item in items if isinstance(item, Recipe)]
+        for name, item in zip(numbered(item.name for item in recipes), recipes, strict=True):
             yield f"{prefix}/{name}", item.selector

@@ -89,17 +89,17 @@ def explain_metric(name: str, names: Names) -> MetricHelp:
     """
     replica = _REPLICA.match(name)
     tag = name[replica.end() :] if replica else name
-    found = (
+    explained = (
         _of_core(tag, names)
         or _of_schedule(tag, names)
         or next((one for full in _in_full(tag) for one in _of_component(full, names)), None)
     )
-    if found is None:
+    if explained is None:
         raise ConfigError(_unknown(name, tag, names))
     if replica:
-        whose = f"The value of replica {replica[1]} alone, before replicas are reduced to {found.name}:"
-        return MetricHelp(f"{replica[0]}{found.name}", found.selector, (whose, *found.texts))
-    return found
+        whose = f"The value of replica {replica[1]} alone, before replicas are reduced to {explained.name}:"
+        return MetricHelp(f"{replica[0]}{explained.name}", explained.selector, (whose, *explained.texts))
+    return explained
 
 
 def metric_names(names: Names) -> Iterator[str]:
@@ -127,14 +127,14 @@ def figures_of(selector: str, names: Names) -> list[str]:
 
 
 def nearest_metric(tag: str, known: Iterable[str]) -> str:
-    """A sentence that suggests a known metric for one that is not, by its end if that is all that differs; or ''."""
+    """A sentence that suggests known metrics of the same ending, or a similar one; '' if there are none."""
     known = sorted(known)
     if same := [full for full in known if full.endswith(f"/{tag}")]:
         return f" Metrics that end in this name: {', '.join(same)}."
     # Users leave out the prefix, or know only the last part.
     ends = {end: full for full in known for end in (full.rpartition("/")[2], full.partition("/")[2], full)}
-    found = difflib.get_close_matches(tag, known, n=1) or difflib.get_close_matches(tag, ends, n=1)
-    return f" Did you mean {ends[found[0]]!r}?" if found else ""
+    similar = difflib.get_close_matches(tag, known, n=1) or difflib.get_close_matches(tag, ends, n=1)
+    return f" Did you mean {ends[similar[0]]!r}?" if similar else ""
 
 
 def _of_core(tag: str, names: Names) -> MetricHelp | None:
@@ -202,8 +202,8 @@ def means(pattern: str, key: str) -> bool:
 
 def _help_of(selector: str, names: Names) -> Mapping[str, str]:
     """The explanations in a component's `metric_help`; empty if that is not a mapping."""
-    found = getattr(names.make(selector), "metric_help", None)
-    return {str(key): str(text) for key, text in found.items()} if isinstance(found, Mapping) else {}
+    explanations = getattr(names.make(selector), "metric_help", None)
+    return {str(key): str(text) for key, text in explanations.items()} if isinstance(explanations, Mapping) else {}
 
 
 def _own_help(selector: str, names: Names) -> dict[str, str]:

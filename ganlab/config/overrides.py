@@ -22,9 +22,9 @@ class Override(str):
             text: The override.
             origin: Its name in messages.
         """
-        made = super().__new__(cls, text)
-        made.origin = origin
-        return made
+        override = super().__new__(cls, text)
+        override.origin = origin
+        return override
 
 
 def origin(param: str) -> str:

@@ -153,31 +153,31 @@ def read(
         ConfigError: A file is missing, includes itself, is not gin or is too large; or a file in a run's folder
             includes one from elsewhere.
     """
-    found = Statements()
-    reader = _Reader(found, is_component)
+    statements = Statements()
+    reader = _Reader(statements, is_component)
     for source in sources:
         path = find_gin_file(source)
-        found.files.append(path)
+        statements.files.append(path)
         reader.file(path, (), None)
     overrides = [(param, origin(param)) for param in params]
     for text, where in [*overrides, *((setting, f"setting {setting!r}") for setting in settings)]:
-        found.files.append(None)
-        found.bindings.append(read_param(text, where, len(found.files) - 1, is_component))
-    return found
+        statements.files.append(None)
+        statements.bindings.append(read_param(text, where, len(statements.files) - 1, is_component))
+    return statements
 
 
 def read_text(text: str, where: str) -> Statements:
     """Reads gin text as if it were a single file."""
-    found = Statements(files=[None])
-    _Reader(found, lambda name: False).text(text, where, (), None)
-    return found
+    statements = Statements(files=[None])
+    _Reader(statements, lambda name: False).text(text, where, (), None)
+    return statements
 
 
 class _Reader:
     """Follows includes and collects statements."""
 
-    def __init__(self, found: Statements, is_component: IsComponent) -> None:
-        self._found, self._is_component, self._opened = found, is_component, 0
+    def __init__(self, statements: Statements, is_component: IsComponent) -> None:
+        self._statements, self._is_component, self._opened = statements, is_component, 0
 
     def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
         """Reads a file.
@@ -198,15 +198,15 @@ class _Reader:
 
     def text(self, text: str, name: str, files: tuple[Path, ...], home: Path | None) -> None:
         """Reads a text: that of the last of `files`, to which the others lead."""
-        source = len(self._found.files) - 1
+        source = len(self._statements.files) - 1
         for statement in _parse(text, name, self._is_component):
             where = f"{name}:{statement.location.line_num}"
             if isinstance(statement, config_parser.BindingStatement):
                 key = _key(statement.scope, statement.selector, statement.arg_name)
                 binding = Binding(*key, statement.value, where, source, included=len(files) > 1)
-                self._found.bindings.append(binding)
+                self._statements.bindings.append(binding)
             elif isinstance(statement, config_parser.BlockDeclaration):
-                self._found.blocks.append((statement.selector, where))
+                self._statements.blocks.append((statement.selector, where))
             elif isinstance(statement, config_parser.IncludeStatement):
                 self._include(statement.filename, where, files, home)
             else:

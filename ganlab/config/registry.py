@@ -86,8 +86,8 @@ class Names:
         if selector == EXPERIMENT:
             return composition.experiment
         kind, _, name = selector.partition(".")
-        found = self.plugins.components.get((kind, name)) or self.plugins.component(kind, name)
-        return found.factory.make
+        component = self.plugins.components.get((kind, name)) or self.plugins.component(kind, name)
+        return component.factory.make
 
     def parameters(self, selector: str) -> Mapping[str, inspect.Parameter]:
         """The settable parameters, in the order of the signature."""
@@ -181,9 +181,9 @@ def walk(value: Any) -> list[Reference | Macro]:
     if isinstance(value, (Reference, Macro)):
         return [value]
     if isinstance(value, (list, tuple)):
-        return [found for item in value for found in walk(item)]
+        return [part for item in value for part in walk(item)]
     if isinstance(value, dict):
-        return [found for pair in value.items() for item in pair for found in walk(item)]
+        return [part for pair in value.items() for item in pair for part in walk(item)]
     return []
 
 

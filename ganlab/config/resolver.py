@@ -77,13 +77,13 @@ class Resolver:
         Raises:
             ConfigError: The macro is not defined.
         """
-        found = self.bindings.get(((), "", name))
-        if found is None:
+        definition = self.bindings.get(((), "", name))
+        if definition is None:
             macros = [parameter for _, selector, parameter in self.bindings if not selector]
             raise ConfigError(
                 f"{where}: the macro %{name} is not defined.{nearest(name, macros)} Add a line {name} = VALUE."
             )
-        return found
+        return definition
 
     def count(self, depth: int, where: str) -> None:
         """Counts one value of a macro or a component.
@@ -107,9 +107,9 @@ class Resolver:
         standing: dict[str, Binding] = {}
         for depth in range(len(scope) + 1):
             for parameter in self.names.parameters(selector):
-                found = self.bindings.get((scope[:depth], selector, parameter))
-                if found is not None:
-                    standing[parameter] = found
+                binding = self.bindings.get((scope[:depth], selector, parameter))
+                if binding is not None:
+                    standing[parameter] = binding
         return {name: standing[name] for name in self.names.parameters(selector) if name in standing}
 
     def _arguments(self, selector: str, scope: Scope, where: str) -> dict[str, Any]:
@@ -144,9 +144,9 @@ class Resolver:
             return self._objects[macro.name]
         if not self._strict:
             return macro
-        what = macro.name.removeprefix(ONLY_IN_PYTHON)
+        cls = macro.name.removeprefix(ONLY_IN_PYTHON)
         raise ConfigError(
-            f"{binding.where}: {binding.name} had a value that was made in Python, {what!r}, which no file can make "
+            f"{binding.where}: {binding.name} had a value that was made in Python, {cls!r}, which no file can make "
             f"again. In Python, pass the experiment that it belongs to: experiment=... For the command line, train "
             f"with a component of a ganlab_plugins.py in its place, or set {binding.name} anew with --param."
         )

@@ -135,18 +135,18 @@ class _Plan:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        found: dict[str, tuple[str, Recipe]] = {}
+        distinct: dict[str, tuple[str, Recipe]] = {}
         for path, inner in _recipes("", recipe):
-            found.setdefault(repr(inner), (path, inner))
+            distinct.setdefault(repr(inner), (path, inner))
         ways: dict[str, int] = {}
-        for _, inner in found.values():
+        for _, inner in distinct.values():
             ways[inner.selector] = ways.get(inner.selector, 0) + 1
         self._names = {
             key: inner.selector if ways[inner.selector] == 1 else f"{path}/{inner.selector}"
-            for key, (path, inner) in found.items()
+            for key, (path, inner) in distinct.items()
         }
         self.uses = [_Use(EXPERIMENT, recipe)]
-        self.uses += [_Use(self._names[key], inner) for key, (_, inner) in found.items()]
+        self.uses += [_Use(self._names[key], inner) for key, (_, inner) in distinct.items()]
 
     def literal(self, value: Any) -> str:
         """A value as gin writes it."""
@@ -183,9 +183,9 @@ def _with_defaults(value: Any, *, literal: bool = False) -> Any:
     if isinstance(value, Recipe):
         parameters = Names(plugins.current()).parameters(value.selector if value.kind else EXPERIMENT)
         defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
-        both = {n: default for n, default in defaults.items() if not (literal and objects(default))}
-        both |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}
-        return replace(value, arguments={name: both[name] for name in parameters if name in both})
+        complete = {n: default for n, default in defaults.items() if not (literal and objects(default))}
+        complete |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}
+        return replace(value, arguments={name: complete[name] for name in parameters if name in complete})
     if type(value) in (list, tuple):
         return type(value)(_with_defaults(item, literal=literal) for item in value)
     if type(value) is dict:

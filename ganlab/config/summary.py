@@ -73,10 +73,10 @@ def _parts(value: Any) -> tuple[str, Iterable[tuple[Any, Any]]]:
         return _of_array(name, value)
     if hasattr(value, "apply_gradients") and hasattr(value, "get_config"):  # an optimizer of Keras
         return name, [(key, item) for key, item in value.get_config().items() if key != "name"]
-    kept = vars(value) if hasattr(value, "__dict__") else {}
-    taken = [key for key in inspect.signature(type(value)).parameters if key != "name"]
-    places = [(key, key if key in kept else f"_{key}") for key in taken]
-    arguments = [(key, kept[place]) for key, place in places if place in kept]
+    attributes = vars(value) if hasattr(value, "__dict__") else {}
+    parameters = [key for key in inspect.signature(type(value)).parameters if key != "name"]
+    places = [(key, key if key in attributes else f"_{key}") for key in parameters]
+    arguments = [(key, attributes[place]) for key, place in places if place in attributes]
     # The examples of a dataset have a fingerprint of their own.
     plain = (bool, int, float, str, type(None))
     return name, [each for each in arguments if not isinstance(value, Dataset) or isinstance(each[1], plain)]

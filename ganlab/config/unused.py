@@ -23,11 +23,13 @@ def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Reso
     Raises:
         ConfigError: A binding has no effect; the message gives the reason.
     """
-    for binding, reason in found(files, bindings, final):
+    for binding, reason in without_effect(files, bindings, final):
         raise ConfigError(f"{binding.where}: {reason}")
 
 
-def found(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> Iterator[tuple[Binding, str]]:
+def without_effect(
+    files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver
+) -> Iterator[tuple[Binding, str]]:
     """The bindings without effect, each with the reason.
 
     A binding of an included file is a default and may have no effect. One of a named file must reach the experiment as
@@ -40,14 +42,14 @@ def found(files: Sequence[Path | None], bindings: Sequence[Binding], final: Reso
         final: The resolver of all bindings.
     """
     for source, path in enumerate(files):
-        own = [b for b in bindings if b.source == source and not b.included and b not in final.used]
-        if not own:
+        candidates = [b for b in bindings if b.source == source and not b.included and b not in final.used]
+        if not candidates:
             continue
         judge = final
         if path is not None:
             judge = Resolver(final.names, [b for b in bindings if b.source <= source], strict=False)
             judge.experiment()
-        for binding in own:
+        for binding in candidates:
             if binding not in judge.used:
                 yield binding, _reason(binding, judge)
 

@@ -63,8 +63,8 @@ class ConditionalBatchNormalization(keras.layers.BatchNormalization):
 
     def get_config(self) -> dict[str, Any]:
         """Keras' configuration."""
-        own = ("classes", "axis", "momentum", "epsilon")
-        return {**keras.layers.Layer.get_config(self), **{name: getattr(self, name) for name in own}}
+        settings = ("classes", "axis", "momentum", "epsilon")
+        return {**keras.layers.Layer.get_config(self), **{name: getattr(self, name) for name in settings}}
 
 
 @keras.saving.register_keras_serializable(package="ganlab")

@@ -107,8 +107,8 @@ class ProjectionHead(Layer):
     def call(self, inputs: Sequence[tf.Tensor]) -> tf.Tensor:
         """The scores of `[features, labels]`, `(n, 1)`."""
         features, labels = inputs
-        along = tf.reduce_sum(features * self.label_embedding(labels), axis=1, keepdims=True)
-        return self.score(features) + along
+        product = tf.reduce_sum(features * self.label_embedding(labels), axis=1, keepdims=True)
+        return self.score(features) + product
 
     def compute_output_shape(self, input_shape: Sequence[Sequence[int | None]]) -> tuple[int | None, ...]:
         """`(n, 1)`."""

@@ -85,8 +85,8 @@ class Dropout(Layer):
         source = noise(training)
         if source is None or self.rate == 0:
             return inputs
-        kept = tf.cast(source.uniform(inputs.shape) >= self.rate, inputs.dtype)
-        return inputs * kept / tf.cast(1 - self.rate, inputs.dtype)
+        mask = tf.cast(source.uniform(inputs.shape) >= self.rate, inputs.dtype)
+        return inputs * mask / tf.cast(1 - self.rate, inputs.dtype)
 
 
 @keras.saving.register_keras_serializable(package="ganlab")

@@ -88,13 +88,13 @@ class SandwichDense(Layer):
         """
         kernel, skew = tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.skew)
         # One matrix [A B], with orthonormal rows but for rounding, most of which a step of Newton and Schulz repairs.
-        both = tf.transpose(functional.cayley(tf.concat([skew, kernel], 0)))
-        both = 1.5 * both - 0.5 * tf.matmul(tf.matmul(both, both, transpose_b=True), both)
-        rest = tf.abs(tf.matmul(both, both, transpose_b=True) - tf.eye(self.units, dtype=both.dtype))
+        matrix = tf.transpose(functional.cayley(tf.concat([skew, kernel], 0)))
+        matrix = 1.5 * matrix - 0.5 * tf.matmul(tf.matmul(matrix, matrix, transpose_b=True), matrix)
+        deviation = tf.abs(tf.matmul(matrix, matrix, transpose_b=True) - tf.eye(self.units, dtype=matrix.dtype))
         # Without a gradient: if nothing were rounded, it would be zero for all weights.
-        excess = functional.fixed(tf.reduce_max(tf.reduce_sum(rest, 1)))
-        both *= tf.math.rsqrt((1 + excess) * MARGIN)
-        return both[:, : self.units], both[:, self.units :]
+        excess = functional.fixed(tf.reduce_max(tf.reduce_sum(deviation, 1)))
+        matrix *= tf.math.rsqrt((1 + excess) * MARGIN)
+        return matrix[:, : self.units], matrix[:, self.units :]
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
         """The output, `(n, ..., units)`."""

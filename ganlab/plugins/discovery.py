@@ -55,11 +55,11 @@ def places(*, deny: Sequence[str] = (), local: Path | None = None) -> Iterator[P
     allow = allowed()
     points = sorted(importlib.metadata.entry_points(group=GROUP), key=lambda point: point.name)
     known = [point.name for point in points] + ([LOCAL_MODULE] if local else [])
-    for said, names in (("The environment variable GANLAB_PLUGINS names", allow), ("--no-plugin names", deny)):
+    for option, names in (("The environment variable GANLAB_PLUGINS names", allow), ("--no-plugin names", deny)):
         for name in names:
             if name not in known:
                 known_ones = nearest(name, known) or f" Known plugins: {', '.join(known)}."
-                raise PluginError(f"{said} the plugin {name!r}, which is not there.{known_ones}")
+                raise PluginError(f"{option} the plugin {name!r}, which is not there.{known_ones}")
 
     def place(plugin: Plugin, load: Callable[[], Any], source: Callable[[], Path | None]) -> Place:
         return Place(plugin, load, source, plugin.name in deny or bool(allow and plugin.name not in allow))

@@ -135,16 +135,16 @@ class _QuietFinder:
 class _QuietLoader:
     """A loader that behaves like another, but withholds standard error while it executes the module."""
 
-    def __init__(self, own: Any) -> None:
-        self._own = own
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._own, name)
+        return getattr(self._loader, name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Executes the module and restores its own loader."""
-        module.__loader__ = self._own
+        module.__loader__ = self._loader
         if module.__spec__ is not None:
-            module.__spec__.loader = self._own
+            module.__spec__.loader = self._loader
         with quiet_native_stderr():
-            self._own.exec_module(module)
+            self._loader.exec_module(module)

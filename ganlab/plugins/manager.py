@@ -65,7 +65,7 @@ class Plugins:
         try:
             with watched(plugin.name, plugin.origin):
                 loaded = load()
-                found = self._register(plugin, loaded)
+                components = self._register(plugin, loaded)
         except validation.OtherContractError as error:
             self.rows.append(replace(plugin, status="incompatible", error=str(error)))
             return
@@ -80,7 +80,7 @@ class Plugins:
         for complaint in complaints:
             warnings.warn(complaint, stacklevel=2)
         self.rows.append(replace(plugin, warnings=complaints))
-        for component in found:
+        for component in components:
             self._take(component)
 
     def _register(self, plugin: Plugin, loaded: Any) -> list[Component]:
@@ -88,16 +88,16 @@ class Plugins:
         probe = pluggy.PluginManager("ganlab")
         probe.add_hookspecs(hookspecs)
         validation.check_hooks(probe, loaded)
-        found = []
+        components = []
         for kind in KINDS:
             for implementation in getattr(probe.hook, f"ganlab_{kind}").get_hookimpls():
                 offered = validation.offers(kind, implementation)
-                found += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
+                components += [Component(kind, name, Factory(kind, name, make), plugin) for name, make in offered]
         if self._manager.has_plugin(plugin.name):
             other = next(row for row in self.rows if row.name == plugin.name)
             raise PluginError(f"{other.origin} also has a plugin of this name; uninstall one of them")
         self._manager.register(loaded, name=plugin.name)
-        return found
+        return components
 
     def _take(self, component: Component) -> None:
         key = (component.kind, component.name)
@@ -107,8 +107,8 @@ class Plugins:
         if len(offering) < 2:
             return
         for each in (first, component):
-            made = _qualified(each)
-            self.components[made.kind, made.name] = made
+            qualified = _qualified(each)
+            self.components[qualified.kind, qualified.name] = qualified
         count = {2: "Two", 3: "Three"}.get(len(offering), str(len(offering)))
         *most, last = [f"{plugin.name!r} of {plugin.origin}" for plugin in offering]
         names = [f"{component.kind}.{plugin.qualifier}.{component.name}" for plugin in offering]
@@ -125,8 +125,8 @@ class Plugins:
         So a qualified name stays valid after the other plugin is uninstalled. Empty for any other name.
         """
         qualifier, _, plain = name.rpartition(".")
-        found = self.components.get((kind, plain))
-        return plain if qualifier and found is not None and found.plugin.qualifier == qualifier else ""
+        offered = self.components.get((kind, plain))
+        return plain if qualifier and offered is not None and offered.plugin.qualifier == qualifier else ""
 
     def check(self, strict: bool | None = None) -> None:
         """If strict, raises an error when anything is wrong with any plugin, used or not.
@@ -276,9 +276,9 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     local = several.path(path, "path").resolve()
     if not local.is_file():
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
-    found = discover(local=local)
-    _check_last(found, path)
-    use(found)
+    plugins = discover(local=local)
+    _check_last(plugins, path)
+    use(plugins)
 
 
 def add_plugin_file(path: Path) -> None:
@@ -287,14 +287,14 @@ def add_plugin_file(path: Path) -> None:
     Raises:
         PluginError: The plugin is broken.
     """
-    found, allow = current(), allowed()
+    plugins, allow = current(), allowed()
     if not allow or LOCAL_MODULE in allow:
-        found.add(Plugin(LOCAL_MODULE, str(path), ""), lambda: load_file(path))
-        _check_last(found, path)
+        plugins.add(Plugin(LOCAL_MODULE, str(path), ""), lambda: load_file(path))
+        _check_last(plugins, path)
 
 
-def _check_last(found: Plugins, path: str | os.PathLike[str]) -> None:
-    row = found.rows[-1]
+def _check_last(plugins: Plugins, path: str | os.PathLike[str]) -> None:
+    row = plugins.rows[-1]
     if row.status in UNUSABLE:
         raise PluginError(f"{path} cannot be used: {row.reason}")
 

@@ -58,7 +58,7 @@ _listeners: list[Callable[[Running | None], None]] = []
 
 
 def listen(listener: Callable[[Running | None], None]) -> None:
-    """Has a function called, in the thread that runs it, when a plugin's code begins, and with None when it has ended.
+    """Registers a function that is called in the plugin's thread when its code begins, and with None when it has ended.
 
     Args:
         listener: Calls within other calls are left out.
@@ -159,12 +159,12 @@ def _is_librarys(error: BaseException, text: str) -> bool:
 
 def _own_lines(text: str) -> list[str]:
     """The lines of a message after the first, up to those that TensorFlow added."""
-    own: list[str] = []
+    lines: list[str] = []
     for line in bounded(text.strip("\n")).splitlines():
         if _AROUND.search(line) or not line.strip():
             break
-        own.append(line.strip())
-    return own
+        lines.append(line.strip())
+    return lines
 
 
 def _where(error: BaseException) -> str:

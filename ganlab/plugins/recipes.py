@@ -71,8 +71,8 @@ class Factory:
             for name, value in arguments.items()
             if isinstance(value, Schedule) and takes_number(self.make, name)
         }
-        given = {**arguments, **starts(selector, self.kind, schedules)}
-        for name, value in given.items():
+        values = {**arguments, **starts(selector, self.kind, schedules)}
+        for name, value in values.items():
             if name in schedules:  # a warm-up begins at 0, where a number must be above it
                 continue
             if problem := broken_bound(self.make, name, value):
@@ -81,11 +81,11 @@ class Factory:
             check_unchanged(value)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         with plugin_code(selector, "its factory"):
-            made = self.make(**given)
+            component = self.make(**values)
         if schedules and self.kind in KINDS:
-            follow(made, selector, schedules)
-        _remember(made, recipe, self.signature.parameters)
-        return made
+            follow(component, selector, schedules)
+        _remember(component, recipe, self.signature.parameters)
+        return component
 
     def __repr__(self) -> str:
         return f"<ganlab component {self.kind}.{self.name}>"
@@ -97,20 +97,20 @@ def _text(make: Callable[..., Any], selector: str, name: str, value: Any) -> Any
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    what, remedy = f"of type {type_name(value)}", "Give a text."
+    problem, remedy = f"of type {type_name(value)}", "Give a text."
     if hasattr(value, "shape"):
-        what = f"an array of shape {tuple(value.shape)}"
+        problem = f"an array of shape {tuple(value.shape)}"
         remedy = "Save it with numpy.save and give the file's path, or write a ganlab.Dataset that holds it."
-    raise ConfigError(f"{selector}.{name} is {what}, and must be a text, for example the path of a file. {remedy}")
+    raise ConfigError(f"{selector}.{name} is {problem}, and must be a text, for example the path of a file. {remedy}")
 
 
-def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> None:
-    for name in given:
+def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> None:
+    for name in arguments:
         if name not in parameters:
             near = nearest(name, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
             raise ConfigError(f"{selector} has no parameter {name!r}.{near}")
     required = [name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty]
-    missing = [name for name in required if name not in given]
+    missing = [name for name in required if name not in arguments]
     if missing:
         raise ConfigError(f"{selector} needs {', '.join(missing)}, which has no default. Give a value.")
 
@@ -120,27 +120,28 @@ def _check_names(selector: str, parameters: Mapping[str, inspect.Parameter], giv
 _recipes: dict[int, tuple[weakref.ref[Any], Recipe, dict[str, Any]]] = {}
 
 
-def _remember(made: Any, recipe: Recipe, parameters: Iterable[str]) -> None:
-    key = id(made)
+def _remember(component: Any, recipe: Recipe, parameters: Iterable[str]) -> None:
+    key = id(component)
     try:
-        reference = weakref.ref(made, lambda _: _recipes.pop(key, None))
+        reference = weakref.ref(component, lambda _: _recipes.pop(key, None))
     except TypeError:  # an object with __slots__ or of a builtin type: it works, and is recorded by its class alone
         return
-    kept = getattr(made, "__dict__", {})
-    own = {name: kept[name] for name in parameters if isinstance(kept.get(name), (bool, int, float, str))}
-    _recipes[key] = (reference, recipe, own)
+    attributes = getattr(component, "__dict__", {})
+    plain = (bool, int, float, str)
+    watched = {name: attributes[name] for name in parameters if isinstance(attributes.get(name), plain)}
+    _recipes[key] = (reference, recipe, watched)
 
 
-def recipe_of(made: Any) -> Recipe | None:
+def recipe_of(component: Any) -> Recipe | None:
     """The recipe that a component was made with, or None for an object that no registered factory made."""
-    reference, recipe, _ = _recipes.get(id(made), (None, None, None))
-    return recipe if reference is not None and reference() is made else None
+    reference, recipe, _ = _recipes.get(id(component), (None, None, None))
+    return recipe if reference is not None and reference() is component else None
 
 
-def selector_of(made: Any) -> str:
+def selector_of(component: Any) -> str:
     """The name of a component in messages: that in experiment files, or its class if no factory made it."""
-    recipe = recipe_of(made)
-    return recipe.selector if recipe else type(made).__name__
+    recipe = recipe_of(component)
+    return recipe.selector if recipe else type(component).__name__
 
 
 def described(value: Any) -> Any:
@@ -179,11 +180,11 @@ def unique_names(components: Sequence[Any]) -> list[str]:
 
 def numbered(names: Iterable[str]) -> list[str]:
     """The same names, of which a repeated one becomes `<name>_2`."""
-    found: list[str] = []
+    unique: list[str] = []
     for first in names:
         name, count = first, 1
-        while name in found:
+        while name in unique:
             count += 1
             name = f"{first}_{count}"
-        found.append(name)
-    return found
+        unique.append(name)
+    return unique

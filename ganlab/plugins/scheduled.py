@@ -59,9 +59,9 @@ class _Start(float):
     @classmethod
     def of(cls, value: float, follow: Follow, origins: frozenset[str]) -> _Start:
         """A number with its origin."""
-        made = cls(value)
-        made.follow, made.origins = follow, origins
-        return made
+        start = cls(value)
+        start.follow, start.origins = follow, origins
+        return start
 
 
 class Scheduled:
@@ -97,7 +97,7 @@ class Scheduled:
 
 
 def _numbers(name: str) -> None:
-    """Gives the two classes an operator and its reflection: among numbers another of them, with tensors a tensor."""
+    """Adds an operator and its reflection to both classes: numbers give another of the class, tensors a tensor."""
     function = _OPERATORS[name]
 
     def start(one: Any, other: Any, *, reflected: bool) -> Any:
@@ -114,9 +114,9 @@ def _numbers(name: str) -> None:
             return Scheduled(lambda *now: function(_at(a, now), _at(b, now)), origins, one._named)
         return function(*(x.__tf_tensor__() if isinstance(x, Scheduled) else x for x in (a, b)))
 
-    for kind, made in ((_Start, start), (Scheduled, scheduled)):
-        setattr(kind, f"__{name}__", lambda one, other, made=made: made(one, other, reflected=False))
-        setattr(kind, f"__r{name}__", lambda one, other, made=made: made(one, other, reflected=True))
+    for kind, method in ((_Start, start), (Scheduled, scheduled)):
+        setattr(kind, f"__{name}__", lambda one, other, method=method: method(one, other, reflected=False))
+        setattr(kind, f"__r{name}__", lambda one, other, method=method: method(one, other, reflected=True))
 
 
 for _name in _OPERATORS:
@@ -157,19 +157,19 @@ def starts(selector: str, kind: str, schedules: Mapping[str, Schedule]) -> dict[
     }
 
 
-def follow(made: Any, selector: str, names: Mapping[str, Any]) -> None:
+def follow(component: Any, selector: str, names: Mapping[str, Any]) -> None:
     """Lets a new component's attributes follow the schedules of the parameters that they were computed from.
 
     Raises:
         ConfigError: A parameter is in no attribute, so that nothing could follow.
     """
-    found: set[str] = set()
-    for attribute, value in list(vars(made).items()):
+    followed: set[str] = set()
+    for attribute, value in list(vars(component).items()):
         if isinstance(value, _Start):
             named = ", ".join(f"{selector}.{name}" for name in sorted(value.origins))
-            setattr(made, attribute, Scheduled(value.follow, value.origins, named))
-            found |= value.origins
-    missing = sorted(set(names) - found)
+            setattr(component, attribute, Scheduled(value.follow, value.origins, named))
+            followed |= value.origins
+    missing = sorted(set(names) - followed)
     if missing:
         raise ConfigError(
             f"{selector}.{missing[0]} cannot follow a schedule: the component keeps it in no attribute of its own. "

@@ -119,12 +119,12 @@ def unmarked(loaded: Any) -> Iterator[str]:
         A predicate about the plugin, in complete sentences.
     """
     hooks = _hooks()
-    functions = {name: made for name in dir(loaded) if callable(made := _attribute(loaded, name))}
-    marked = [name for name, made in functions.items() if getattr(made, _MARK, None) is not None]
+    functions = {name: function for name in dir(loaded) if callable(function := _attribute(loaded, name))}
+    marked = [name for name, function in functions.items() if getattr(function, _MARK, None) is not None]
     meant = []
-    for name, made in functions.items():
-        own = getattr(made, "__module__", None) == getattr(loaded, "__name__", type(loaded).__module__)
-        near = name if name in hooks else _meant(name, hooks) if own and not isinstance(made, type) else ""
+    for name, function in functions.items():
+        is_own = getattr(function, "__module__", None) == getattr(loaded, "__name__", type(loaded).__module__)
+        near = name if name in hooks else _meant(name, hooks) if is_own and not isinstance(function, type) else ""
         if near and name not in marked:
             meant.append(name)
             called = "" if name == near else f" and call it {near!r}"
@@ -154,13 +154,13 @@ def _meant(name: str, hooks: Iterable[str]) -> str:
     if re.match(r"(?:ganlab|gan_lab|ganlabs)_?[a-z]", tidied):
         tidied = re.sub(r"^(?:ganlabs?|gan_lab)_?", "ganlab_", tidied)
         # Most of the name is the prefix: the rest must be similar, or be one of the hook's words.
-        rest = {hook.removeprefix("ganlab_"): hook for hook in hooks}
+        suffixes = {hook.removeprefix("ganlab_"): hook for hook in hooks}
         last = tidied.removeprefix("ganlab_")
-        found = difflib.get_close_matches(last, rest, n=1, cutoff=0.6)
-        parts = [part for part in rest if len(last) > 3 and (last in part or part.rstrip("s") in last)]
-        return rest[found[0]] if found else rest[parts[0]] if parts else ""
-    found = difflib.get_close_matches(tidied, hooks, n=1, cutoff=0.85)
-    return found[0] if found else ""
+        similar = difflib.get_close_matches(last, suffixes, n=1, cutoff=0.6)
+        parts = [part for part in suffixes if len(last) > 3 and (last in part or part.rstrip("s") in last)]
+        return suffixes[similar[0]] if similar else suffixes[parts[0]] if parts else ""
+    similar = difflib.get_close_matches(tidied, hooks, n=1, cutoff=0.85)
+    return similar[0] if similar else ""
 
 
 def _hooks() -> list[str]:

@@ -104,15 +104,15 @@ def held_against(results: Mapping[str, Any], reference: Mapping[str, Any], path:
     Raises:
         ConfigError: It was made with another suite or another budget.
     """
-    for what, mine, theirs in (
+    for part, mine, theirs in (
         ("suite", results["suite"]["hash"], reference["suite"]["hash"]),
         ("budget", results["budget"], reference["budget"]),
     ):
         if mine != theirs:
             which = f" ({line(theirs)} instead of {line(mine)})" if isinstance(theirs, str) else ""
             raise ConfigError(
-                f"--against {shown(path)} was made with another {what}{which}, so that its numbers cannot be compared "
-                f"with these. Use the same {what}, or leave the file out: --against none."
+                f"--against {shown(path)} was made with another {part}{which}, so that its numbers cannot be compared "
+                f"with these. Use the same {part}, or leave the file out: --against none."
             )
     mine, theirs = results["versions"], reference["versions"]
     differing = [

@@ -77,7 +77,7 @@ def benchmark(
     """
     several.check_count(jobs, "jobs")
     several.check_seconds(timeout, "timeout")
-    plan, asked = planned_benchmark(
+    plan, request = planned_benchmark(
         os.fspath(several.path(suite, "suite")),
         several.texts(constraints, "constraints"),
         jobs=jobs,
@@ -86,7 +86,7 @@ def benchmark(
         no_plugin=several.texts(no_plugin, "no_plugin"),
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
-    folder = created(asked, free_path(several.path(runs, "runs"), name, plan))
+    folder = created(request, free_path(several.path(runs, "runs"), name, plan))
     content, _ = run_benchmark(plan, folder)
     return Benchmarked(folder.path, content)
 
@@ -114,7 +114,7 @@ def planned_benchmark(
     path = find_suite(suite).resolve()
     plan = planned(read_suite(path), contestants(plugins, constraints))
     at_once = jobs or cores()
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "suite": str(path),
         "fingerprint": plans.fingerprint(plan.suite),
         "constraints": [each.name for each in plan.contestants],
@@ -126,10 +126,10 @@ def planned_benchmark(
         "plugin_file": local,
         "plugin_content": content,
     }
-    mine = {"suite": {"hash": asked["fingerprint"]}, "budget": plans.budget(plan.suite), "versions": {}}
-    for file in asked["against"]:
+    mine = {"suite": {"hash": request["fingerprint"]}, "budget": plans.budget(plan.suite), "versions": {}}
+    for file in request["against"]:
         held_against(mine, read_reference(Path(file)), Path(file))
-    return plan, asked
+    return plan, request
 
 
 def free_path(runs: Path, name: str | None, plan: Plan) -> Path:
@@ -141,15 +141,15 @@ def free_path(runs: Path, name: str | None, plan: Plan) -> Path:
     return new_path(runs, name, "benchmark", f"benchmark-{plan.suite.name}")
 
 
-def created(asked: Mapping[str, Any], path: Path) -> Folder:
+def created(request: Mapping[str, Any], path: Path) -> Folder:
     """Creates the folder of a benchmark, whole or not at all.
 
     Raises:
         RunError: It cannot be created.
     """
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    folder = Folder.create(path, {"ganlab": __version__, "created": created, "asked": dict(asked)})
-    folder.plugin_file = asked["plugin_file"]
+    folder = Folder.create(path, {"ganlab": __version__, "created": created, "asked": dict(request)})
+    folder.plugin_file = request["plugin_file"]
     return folder
 
 
@@ -164,17 +164,17 @@ def reopened(path: Path, plugin_file: Path | None = None) -> tuple[Plan, Folder]
         GanlabError: There is none, its suite or its experiments have changed since, or it needs a plugin file.
     """
     folder = Folder(path.resolve())
-    asked = folder.asked
-    local = confirmed("benchmark", asked["plugin_file"], asked.get("plugin_content"), plugin_file)
-    plugins = use_plugins(asked["no_plugin"], local)
+    request = folder.asked
+    local = confirmed("benchmark", request["plugin_file"], request.get("plugin_content"), plugin_file)
+    plugins = use_plugins(request["no_plugin"], local)
     folder.plugin_file, _ = recorded()
-    suite = read_suite(find_suite(asked["suite"]))
-    if plans.fingerprint(suite) != asked["fingerprint"]:
+    suite = read_suite(find_suite(request["suite"]))
+    if plans.fingerprint(suite) != request["fingerprint"]:
         raise ConfigError(
             f"{line(suite.path)}: the suite or one of its experiments has changed since the benchmark began, and its "
             "trials would no longer be comparable. Restore the files, or start a new benchmark."
         )
-    plan = planned(suite, contestants(plugins, asked["constraints"]))
+    plan = planned(suite, contestants(plugins, request["constraints"]))
     for contestant in plan.contestants:
         for task in suite.training:
             chosen = folder.known(contestant.name).get("chosen", {}).get(task.name) or 0

@@ -57,8 +57,8 @@ def _ratios(constrained: Any, plain: Any, rounds: int, seconds: float) -> list[f
     pairs = []
     for number in range(rounds):
         order = (1, 0) if number % 2 else (0, 1)
-        taken = {which: _seconds(clock, (constrained, plain)[which], chunks[which]) / chunks[which] for which in order}
-        pairs.append((taken[0], taken[1]))
+        times = {which: _seconds(clock, (constrained, plain)[which], chunks[which]) / chunks[which] for which in order}
+        pairs.append((times[0], times[1]))
     return [first / second for first, second in pairs]
 
 
@@ -91,12 +91,12 @@ def certificates(request: Mapping[str, Any]) -> dict[str, Any]:
     answers: dict[str, dict[str, Any]] = {}
     for name, path in request["runs"].items():
         try:
-            made = Run(Path(path)).certify(seconds=request["seconds"], rungs=request["rungs"])
+            certificate = Run(Path(path)).certify(seconds=request["seconds"], rungs=request["rungs"])
         except Exception as error:
             answers[name] = {"note": f"{type(error).__name__}: {error}"}
             continue
-        notes = [rung.note for rung in made.rungs if rung.bound is None and rung.note]
-        answers[name] = {"lower": made.lower, "upper": made.upper, "note": notes[0] if notes else ""}
+        notes = [rung.note for rung in certificate.rungs if rung.bound is None and rung.note]
+        answers[name] = {"lower": certificate.lower, "upper": certificate.upper, "note": notes[0] if notes else ""}
     return {"certificates": answers}
 
 

@@ -105,7 +105,7 @@ def benchmark(
             raise click.UsageError(
                 f"--quick means --suite quick, but --suite is {line(params['suite'])}: leave out one."
             )
-        plan, asked = planned_benchmark(
+        plan, request = planned_benchmark(
             "quick" if params["quick"] else params["suite"] or "full",
             params["constraints"],
             jobs=params["jobs"],
@@ -116,9 +116,9 @@ def benchmark(
         )
         path = free_path(params["runs"], params["name"], plan)
         if dry_run:
-            print_plan(plan, asked, as_json=as_json)
+            print_plan(plan, request, as_json=as_json)
             return
-        folder = created(asked, path)
+        folder = created(request, path)
     _run(ctx, plan, folder, jobs=params["jobs"], retry_failed=retry_failed, as_json=as_json)
 
 
@@ -162,8 +162,8 @@ def _stopping() -> None:
 
 def _check_description_unchanged(ctx: click.Context) -> None:
     for parameter in ctx.command.params:
-        given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
-        if parameter.name in _DESCRIBING and given:
+        is_given = ctx.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.DEFAULT
+        if parameter.name in _DESCRIBING and is_given:
             raise click.UsageError(
                 f"--resume continues a benchmark unchanged: leave out {parameter.opts[0]}. Only --jobs, "
                 "--plugin-file and --retry-failed may differ."

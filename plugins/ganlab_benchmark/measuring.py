@@ -67,10 +67,10 @@ def measured(request: Mapping[str, Any], *, threads: int, limit: float, stopped:
                 child.wait()
         output.seek(0)
         errors.seek(0)
-        said = output.read().decode(errors="replace").strip().rpartition("\n")[2]
+        last_line = output.read().decode(errors="replace").strip().rpartition("\n")[2]
         complaint = errors.read().decode(errors="replace").strip().rpartition("\n")[2]
     try:
-        answer = json.loads(said)
+        answer = json.loads(last_line)
     except ValueError:
         answer = None
     if child.returncode or not isinstance(answer, dict):

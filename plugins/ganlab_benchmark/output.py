@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 2.0, 0.0009, 30.0
 
 
-def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
+def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None:
     """Prints what a benchmark would train."""
     from ganlab_benchmark import plan as plans
 
@@ -26,13 +26,13 @@ def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
         each.name: plans.trials_of(plan.suite, each) for each in plan.contestants if each.name not in plan.refused
     }
     trials = sum(counts.values())
-    seconds = sum(_seconds(plan, each) for each in plan.contestants if each.name in counts) / asked["jobs"]
+    seconds = sum(_seconds(plan, each) for each in plan.contestants if each.name in counts) / request["jobs"]
     if as_json:
         data = {
-            "suite": {"name": plan.suite.name, "path": str(plan.suite.path), "hash": asked["fingerprint"]},
-            "jobs": asked["jobs"],
-            "threads": asked["threads"],
-            "against": asked["against"],
+            "suite": {"name": plan.suite.name, "path": str(plan.suite.path), "hash": request["fingerprint"]},
+            "jobs": request["jobs"],
+            "threads": request["threads"],
+            "against": request["against"],
             "trials": counts,
             "refused": dict(plan.refused),
             "estimated_seconds": round(seconds),
@@ -48,8 +48,8 @@ def print_plan(plan: Plan, asked: Mapping[str, Any], *, as_json: bool) -> None:
         else:
             say(f"{line(each.name)}: refused: {line(plan.refused[each.name])}")
     say(
-        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')}, {asked['jobs']} at a time, "
-        f"threads: {asked['threads']} each. "
+        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')}, {request['jobs']} at a time, "
+        f"threads: {request['threads']} each. "
         f"About {in_time(seconds, units=1)}, if they are as fast as small networks on one core are; a guess."
     )
 
@@ -99,22 +99,22 @@ def _print_tables(results: Mapping[str, Any]) -> None:
     rows = rows_of(results)
     for name, task in results["tasks"].items():
         _, places = ranks_in(rows, name, task["columns"])
-        made = Table(
+        table = Table(
             box=None, header_style="bold", pad_edge=False, title=cell(line(task["title"])), title_justify="left"
         )
-        made.add_column("constraint", overflow="fold")
-        made.add_column("rank", justify="right", no_wrap=True)
+        table.add_column("constraint", overflow="fold")
+        table.add_column("rank", justify="right", no_wrap=True)
         for column in task["columns"].values():
-            made.add_column(cell(line(column["label"])), justify="right", overflow="fold")
+            table.add_column(cell(line(column["label"])), justify="right", overflow="fold")
         for n in ordered(rows, places):
             outcome = rows[n].task(name)
             if not outcome["figures"]:
                 continue
             label = f"{rows[n].name} (reference)" if rows[n].reference else rows[n].name
             texts = [figure_text(outcome["figures"].get(key)) for key in task["columns"]]
-            made.add_row(*(cell(line(text)) for text in (label, places[n] or "-", *texts)))
-        if made.row_count:
-            console.print(made)
+            table.add_row(*(cell(line(text)) for text in (label, places[n] or "-", *texts)))
+        if table.row_count:
+            console.print(table)
             console.print()
     for row in rows:
         for status, reason, titles in problems_of(results, row):

@@ -144,14 +144,14 @@ def configurations(task: Task, every: Iterable[tuple[str, Mapping[str, str]]]) -
     Raises:
         GanlabError: One is invalid, or a setting has no effect.
     """
-    made = []
+    trained = []
     for name, settings in every:
         one = _read(task)
         text = one.of(settings).text
         for reason in (one.unused or {}).values():
             raise ConfigError(f"tasks.{task.name}: {reason}")
-        made.append(Configuration(name, dict(settings), text))
-    return made
+        trained.append(Configuration(name, dict(settings), text))
+    return trained
 
 
 def plain_and_constrained(task: Task, contestant: Contestant) -> tuple[str, str]:

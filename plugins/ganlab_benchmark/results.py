@@ -159,8 +159,8 @@ def _trained(plan: Plan, folder: Folder, contestant: Contestant, task: Task) -> 
             if report is None or value["report"] == report
             if value["figures"][figure.name] is not None
         ]
-        if (made := _over_seeds(numbers, _limits(infos, figure))) is not None:
-            figures[key] = made
+        if (summary := _over_seeds(numbers, _limits(infos, figure))) is not None:
+            figures[key] = summary
     return _outcome(*_status(trials), figures, trials=values)
 
 
@@ -180,17 +180,17 @@ def _over_seeds(
     groups: dict[str, list[float]] = {}
     for problem, value in values:
         groups.setdefault(problem, []).append(value)
-    made = estimate(groups.values())
-    if made is None or made.low is None or made.high is None:
-        return None if made is None else {**asdict(made), "interval": None}
+    estimated = estimate(groups.values())
+    if estimated is None or estimated.low is None or estimated.high is None:
+        return None if estimated is None else {**asdict(estimated), "interval": None}
     numbers = [value for group in groups.values() for value in group]
-    if made.low == made.high:
-        return {**asdict(made), "interval": "range"}
+    if estimated.low == estimated.high:
+        return {**asdict(estimated), "interval": "range"}
     if len(numbers) == 2:
-        return {**asdict(made), "low": min(numbers), "high": max(numbers), "interval": "range"}
-    low, high = max(made.low, min(limits[0], made.mean)), min(made.high, max(limits[1], made.mean))
-    kind = "student" if (low, high) == (made.low, made.high) else "limited"
-    return {**asdict(made), "low": low, "high": high, "interval": kind}
+        return {**asdict(estimated), "low": min(numbers), "high": max(numbers), "interval": "range"}
+    low, high = max(estimated.low, min(limits[0], estimated.mean)), min(estimated.high, max(limits[1], estimated.mean))
+    kind = "student" if (low, high) == (estimated.low, estimated.high) else "limited"
+    return {**asdict(estimated), "low": low, "high": high, "interval": kind}
 
 
 def _status(trials: Sequence[Trial]) -> tuple[str, str]:
@@ -201,8 +201,8 @@ def _status(trials: Sequence[Trial]) -> tuple[str, str]:
     if not bad:
         return DONE, ""
     kinds = {trial.status for trial in bad}
-    what = "diverged" if kinds == {DIVERGED} else "were not completed"
-    reason = f"{len(bad)} of {len(trials)} trials {what}: {bad[0].error or bad[0].status}"
+    outcome = "diverged" if kinds == {DIVERGED} else "were not completed"
+    reason = f"{len(bad)} of {len(trials)} trials {outcome}: {bad[0].error or bad[0].status}"
     return (PARTIAL if len(bad) < len(trials) else FAILED), reason
 
 
@@ -220,8 +220,8 @@ def _sensitivity(plan: Plan, folder: Folder, contestant: Contestant, task: Task)
     if count is None:
         return _outcome(FAILED, f"no setting of {of.name} could be trained")
     (key,) = task.figures
-    made = {"mean": count / len(means), "low": None, "high": None, "n": len(means), "interval": None}
-    return _outcome(DONE, figures={key: made})
+    share = {"mean": count / len(means), "low": None, "high": None, "n": len(means), "interval": None}
+    return _outcome(DONE, figures={key: share})
 
 
 def reaching(means: Iterable[float | None], better: str, within: float) -> int | None:
@@ -260,13 +260,13 @@ def _certificate(plan: Plan, folder: Folder, contestant: Contestant, task: Task)
         if one.get("upper") and one.get("lower")
     ]
     notes = [one["note"] for one in certificates.values() if one.get("note")]
-    made = _over_seeds(ratios)
-    if made is None:
+    ratio = _over_seeds(ratios)
+    if ratio is None:
         return _outcome(NONE, notes[0] if notes else "no certificate suits these critics")
     (key,) = task.figures
     status = DONE if len(ratios) == len(certificates) else PARTIAL
     reason = "" if status == DONE else f"{len(certificates) - len(ratios)} of {len(certificates)} critics have none"
-    return _outcome(status, reason, {key: made})
+    return _outcome(status, reason, {key: ratio})
 
 
 _OF_KIND = {TRAINING: _trained, COST: _cost, SENSITIVITY: _sensitivity, CERTIFICATE: _certificate}

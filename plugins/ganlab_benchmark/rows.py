@@ -106,14 +106,15 @@ def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, li
 
     Where all tasks share a reason, `all tasks` stands for their titles.
     """
-    said: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for name, task in results["tasks"].items():
         outcome = row.task(name)
         if outcome["reason"]:
-            said.setdefault((outcome["status"], outcome["reason"]), []).append(task["title"])
+            groups.setdefault((outcome["status"], outcome["reason"]), []).append(task["title"])
     every = len(results["tasks"])
     return [
-        (status, reason, ["all tasks"] if len(titles) == every else titles) for (status, reason), titles in said.items()
+        (status, reason, ["all tasks"] if len(titles) == every else titles)
+        for (status, reason), titles in groups.items()
     ]
 
 

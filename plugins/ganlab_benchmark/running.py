@@ -172,22 +172,22 @@ class Runner:
     def _create(
         self, path: Path, task: Task, every: Sequence[tuple[str, Mapping[str, str]]], seeds: Sequence[int]
     ) -> None:
-        made = plans.configurations(task, every)
-        asked = self.folder.asked
+        trained = plans.configurations(task, every)
+        recorded = self.folder.asked
         figure = next(iter(task.figures.values()))
         request = Request(
             gin=[str(task.experiment)],
             seeds=list(seeds),
             jobs=self.jobs,
-            timeout=asked["timeout"],
+            timeout=recorded["timeout"],
             objective=figure.metric,
             maximize=figure.better == "higher",
-            no_plugin=asked["no_plugin"],
+            no_plugin=recorded["no_plugin"],
             plugin_file=self.folder.plugin_file,
         )
-        proposals = [Proposed(one.settings, one.name) for one in made]
+        proposals = [Proposed(one.settings, one.name) for one in trained]
         launcher, search = launcher_of(request), search_of(request)
-        created(SweepPlan(request, launcher, search, proposals, made, int(self.folder.asked["threads"])), path)
+        created(SweepPlan(request, launcher, search, proposals, trained, int(self.folder.asked["threads"])), path)
 
     def _certificates(self, contestant: Contestant, task: Task) -> None:
         known = self.folder.known(contestant.name).setdefault("certificates", {})
@@ -203,8 +203,8 @@ class Runner:
         request = {"what": "certificates", "runs": left, "rungs": list(task.rungs), "seconds": task.seconds}
         limit = _LIMIT + len(left) * task.seconds * (2 + len(task.rungs))
         answer = self._measured({**request, **self._plugins()}, limit)
-        made = answer.get("certificates") or {name: {"note": answer["error"]} for name in left}
-        known[task.name] = {**certified, **made}
+        answers = answer.get("certificates") or {name: {"note": answer["error"]} for name in left}
+        known[task.name] = {**certified, **answers}
         self.folder.save()
 
     def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def number(most: float = 1e6) -> Rule:
     return Rule(f"a number above 0, at most {most:g}", lambda v: _is_number(v) and 0 < v <= most)
 
 
-def named(what: str, names: Rule, values: Rule) -> Rule:
+def named(contents: str, names: Rule, values: Rule) -> Rule:
     """A table with names of one's own."""
 
     def parts(value: Mapping[str, Any]) -> Iterable[tuple[str, Any, Rule]]:
@@ -74,7 +74,7 @@ def named(what: str, names: Rule, values: Rule) -> Rule:
             yield "NAME", name, names
             yield name, each, values
 
-    return Rule(what, lambda v: isinstance(v, dict) and len(v) <= _MOST, parts)
+    return Rule(contents, lambda v: isinstance(v, dict) and len(v) <= _MOST, parts)
 
 
 def keys(required: Mapping[str, Rule], optional: Mapping[str, Rule]) -> Rule:

@@ -76,9 +76,9 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
         "skipped": images.skipped,
         "classes": images.class_names,
     }
-    with ganlab.new_folder(folder) as made:
-        _write(images, made, shard)
-        (made / "dataset.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    with ganlab.new_folder(folder) as unfinished:
+        _write(images, unfinished, shard)
+        (unfinished / "dataset.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     classes = f", {images.classes} classes" if images.classes else ""
     click.echo(f"{folder}: {images.size:,} images of {size} x {size}{classes}. Use datasets.tfrecords.")
 

@@ -66,8 +66,8 @@ def draw(
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     latents = _latents(trained, n, seed, truncation)
-    asked = _asked(trained, labels)
-    classes = trained.sample.labels(n, seed) if asked is None else np.resize(asked, n)
+    checked = _checked_labels(trained, labels)
+    classes = trained.sample.labels(n, seed) if checked is None else np.resize(checked, n)
     return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
 
 
@@ -105,7 +105,7 @@ def interpolate(
     seed = trained.seed if seed is None else seed
     ends = _latents(trained, 2 * rows, seed, truncation)
     latents = spherical(ends[::2], ends[1::2], columns).reshape(rows * columns, -1)
-    classes = _along(trained, _asked(trained, labels), rows, columns)
+    classes = _along(trained, _checked_labels(trained, labels), rows, columns)
     return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
 
 
@@ -115,29 +115,29 @@ def _check_numbers(**numbers: int) -> None:
             raise ConfigError(f"{name} = {number!r} {problem}")
 
 
-def _asked(trained: Trained, asked: int | Sequence[int] | None) -> Array | None:
-    """The asked labels, checked; None if none are asked for."""
-    labels = [] if asked is None else several.whole_numbers(asked, "labels")
+def _checked_labels(trained: Trained, requested: int | Sequence[int] | None) -> Array | None:
+    """The requested labels, checked; None if there are none."""
+    labels = [] if requested is None else several.whole_numbers(requested, "labels")
     if not labels:
         return None
     classes = trained.sample.classes
     if classes is None:
         raise ConfigError(f"The generator is unconditional: it cannot be asked for the label {labels[0]}.")
-    wrong = [label for label in labels if not 0 <= label < classes]
-    if wrong:
-        raise ConfigError(f"label = {wrong[0]} must be a class of the data, from 0 to {classes - 1}.")
+    unknown = [label for label in labels if not 0 <= label < classes]
+    if unknown:
+        raise ConfigError(f"label = {unknown[0]} must be a class of the data, from 0 to {classes - 1}.")
     return np.asarray(labels, np.int64)
 
 
-def _along(trained: Trained, asked: Array | None, rows: int, columns: int) -> Array | None:
+def _along(trained: Trained, labels: Array | None, rows: int, columns: int) -> Array | None:
     """The labels of paths: one for each row, or from one class to another."""
     classes = trained.sample.classes
     if classes is None:
         return None
-    if asked is None or len(asked) != 2 or trained.network.classes is None:
-        return np.repeat(np.resize(np.arange(classes) if asked is None else asked, rows), columns)
+    if labels is None or len(labels) != 2 or trained.network.classes is None:
+        return np.repeat(np.resize(np.arange(classes) if labels is None else labels, rows), columns)
     share = np.linspace(0.0, 1.0, columns, dtype=np.float32)[:, None]
-    first, last = np.eye(classes, dtype=np.float32)[asked]
+    first, last = np.eye(classes, dtype=np.float32)[labels]
     return np.tile((1.0 - share) * first + share * last, (rows, 1))
 
 

@@ -56,8 +56,8 @@ def _module(trained: Trained) -> Any:
 
     @tf.function(input_signature=inputs, autograph=False)
     def generate(latent: tf.Tensor, *label: tf.Tensor) -> tf.Tensor:
-        given = network.inputs(latent, *label or (None,))
-        return tf.cast(network.model(given, training=False), tf.float32)
+        arguments = network.inputs(latent, *label or (None,))
+        return tf.cast(network.model(arguments, training=False), tf.float32)
 
     @tf.function(input_signature=scalars, autograph=False)
     def sample(n: tf.Tensor, seed: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -130,11 +130,11 @@ def _read_keras(path: Path) -> Generate:
     generator = keras.saving.load_model(path, compile=False)
 
     def generate(latents: Array, labels: Array | None) -> Array:
-        given: Any = latents
+        arguments: Any = latents
         if labels is not None:
             weights = len(generator.inputs[1].shape) == 2
-            given = [latents, np.eye(generator.inputs[1].shape[1], dtype=np.float32)[labels] if weights else labels]
-        return np.asarray(generator.predict(given, verbose=0), np.float32)
+            arguments = [latents, np.eye(generator.inputs[1].shape[1], dtype=np.float32)[labels] if weights else labels]
+        return np.asarray(generator.predict(arguments, verbose=0), np.float32)
 
     return generate
 
@@ -160,8 +160,8 @@ def _read_onnx(path: Path) -> Generate | None:
         return None
 
     def generate(latents: Array, labels: Array | None) -> Array:
-        given = {"latent": latents} if labels is None else {"latent": latents, "label": labels}
-        return np.asarray(session.run(["samples"], given)[0])
+        arguments = {"latent": latents} if labels is None else {"latent": latents, "label": labels}
+        return np.asarray(session.run(["samples"], arguments)[0])
 
     return generate
 

@@ -31,14 +31,14 @@ def truncated(latents: Array, redraw: Callable[[int], Array], limit: float) -> A
     Returns:
         float32 of the same shape.
     """
-    kept = np.array(latents, np.float32)
+    vectors = np.array(latents, np.float32)
     for number in range(1, _ROUNDS + 1):
-        beyond = np.abs(kept) > limit
+        beyond = np.abs(vectors) > limit
         if not beyond.any():
-            return kept
-        kept[beyond] = redraw(number)[beyond]
+            return vectors
+        vectors[beyond] = redraw(number)[beyond]
     # At the smallest limit an entry comes here once in 10^14.
-    return kept.clip(-limit, limit)
+    return vectors.clip(-limit, limit)
 
 
 def spherical(starts: Array, ends: Array, steps: int) -> Array:

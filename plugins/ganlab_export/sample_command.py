@@ -103,9 +103,9 @@ def sample(
     else:
         classes = len(drawn_from.info.get("label_frequencies") or ())
         if classes and drawing and shape and not are_points(shape) and not (count or rows):
-            shown = labels or tuple(range(classes))
-            rows, columns = len(shown), columns or _OF_CLASS
-            labels = tuple(label for label in shown for _ in range(columns))
+            row_labels = labels or tuple(range(classes))
+            rows, columns = len(row_labels), columns or _OF_CLASS
+            labels = tuple(label for label in row_labels for _ in range(columns))
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
         drawn = ganlab_export.draw(

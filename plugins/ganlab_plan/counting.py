@@ -60,8 +60,8 @@ class Counts:
     def add(self, other: Counts, times: float) -> None:
         """Adds the counts of a function that is called a number of times."""
         self.flops += other.flops * times
-        for dtype, made in other.products.items():
-            self.products[dtype] = self.products.get(dtype, 0.0) + made * times
+        for dtype, work in other.products.items():
+            self.products[dtype] = self.products.get(dtype, 0.0) + work * times
         self.fused += other.fused * times
         self.launches += other.launches * times
         self.all_reduces += other.all_reduces * times
@@ -90,11 +90,11 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
             counts.all_reduces += 1
             counts.reduced += size(op.outputs[0])
         elif op.type not in _FREE:
-            made = _flops(op)
-            counts.flops += made
+            work = _flops(op)
+            counts.flops += work
             if op.type in PRODUCTS:
                 dtype = op.outputs[0].dtype.name
-                counts.products[dtype] = counts.products.get(dtype, 0.0) + made
+                counts.products[dtype] = counts.products.get(dtype, 0.0) + work
     fused, launches = _fused(used, graph)
     counts.fused += fused
     counts.launches += launches
@@ -135,22 +135,22 @@ def _called(op: tf.Operation, once: bool) -> Counts:
     def within(name: str) -> Counts:
         return count(function_of(op, name), once=once)
 
-    made = Counts()
+    total = Counts()
     if op.type in _LOOPS:
         trips = _trips(function_of(op, op.get_attr("cond").name))
         if trips is None:
-            made.notes.add("A loop whose length is unknown before it runs was counted once.")
-        made.add(within(op.get_attr("body").name), 1 if once else trips or 1)
+            total.notes.add("A loop whose length is unknown before it runs was counted once.")
+        total.add(within(op.get_attr("body").name), 1 if once else trips or 1)
     elif op.type in _CALLS:
-        made.add(within(op.get_attr("f").name), 1)
+        total.add(within(op.get_attr("f").name), 1)
     else:
-        both = op.type.endswith("If")
-        sides = [op.get_attr("then_branch"), op.get_attr("else_branch")] if both else op.get_attr("branches")
-        made.add(max((within(side.name) for side in sides), key=lambda counts: counts.flops), 1)
-        made.notes.add(
+        is_if = op.type.endswith("If")
+        sides = [op.get_attr("then_branch"), op.get_attr("else_branch")] if is_if else op.get_attr("branches")
+        total.add(max((within(side.name) for side in sides), key=lambda counts: counts.flops), 1)
+        total.notes.add(
             "Of a branch, for example a penalty that is not computed in every update, the costlier side counts."
         )
-    return made
+    return total
 
 
 def function_of(op: tf.Operation, name: str) -> tf.Graph:
@@ -258,14 +258,14 @@ def _peak(used: Sequence[tf.Operation], graph: tf.Graph, inner: dict[str, Counts
     for position, op in enumerate(used):
         if op.type in ("Const", "ReadVariableOp", "VarHandleOp", "Placeholder") or (op.type in _FREE and op.inputs):
             continue
-        made = [tensor for tensor in op.outputs if tensor.name in last]
+        outputs = [tensor for tensor in op.outputs if tensor.name in last]
         freed = sum(map(size, ending.pop(position, ())))
         # An elementwise operation may write over what it was the last to read.
         in_place = 0.0 if _is_alone(op) or op.type in _REDUCTIONS else freed
-        live += sum(map(size, made)) - in_place
+        live += sum(map(size, outputs)) - in_place
         called = inner.get(op.name)
         highest = max(highest, live + (called.peak if called else 0.0))
         live -= freed - in_place
-        for tensor in made:
+        for tensor in outputs:
             ending.setdefault(last[tensor.name], []).append(tensor)
     return highest

@@ -133,9 +133,9 @@ def _planned(
 
 
 def _other_batch(facts: dict[str, Any]) -> str:
-    asked, planned, replicas = facts["asked_batch_size"], facts["batch_size"], facts["replicas"]
+    wanted, planned, replicas = facts["asked_batch_size"], facts["batch_size"], facts["replicas"]
     parts = "" if facts["microbatches"] == 1 else f" in {facts['microbatches']} microbatches"
-    return f"experiment.batch_size = {asked} does not divide over {replicas} replicas{parts}: {planned} was planned."
+    return f"experiment.batch_size = {wanted} does not divide over {replicas} replicas{parts}: {planned} was planned."
 
 
 def _on_tpu(
@@ -199,8 +199,8 @@ def _judged(
     spent = time(cost, where, precision=facts["precision"], fraction=fraction)
     limit: Limit = "memory capacity" if full or cost.memory > where.memory else spent.limit
     if limit == "memory capacity":
-        asked = {"replicas": where.replicas, "settings": _SMALLER}
-        facts = {**facts, "refused": call("ganlab_plan.tracing:refused", source, asked, cpus=1)}
+        arguments = {"replicas": where.replicas, "settings": _SMALLER}
+        facts = {**facts, "refused": call("ganlab_plan.tracing:refused", source, arguments, cpus=1)}
     change = advice(limit, cost, spent, where, facts, fraction)
     fits = spent if limit != "memory capacity" else None
     return Plan(where.name, where.replicas, facts["batch_size"], cost, where.memory, fits, limit, change, notes)

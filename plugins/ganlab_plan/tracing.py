@@ -96,9 +96,9 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
     Raises:
         GanlabError: The experiment is invalid.
     """
-    asked = _batch_size(recipe)
+    batch = _batch_size(recipe)
     parts = replicas * recipe.arguments.get("microbatches", 1)
-    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-asked // parts) * parts}
+    changed = {"strategy": CompileOnlyStrategy(replicas), "batch_size": -(-batch // parts) * parts}
     generated = recipe.arguments.get("generator_batch_size")
     if generated is not None:
         changed["generator_batch_size"] = -(-generated // parts) * parts
@@ -108,8 +108,8 @@ def traced(recipe: Recipe, replicas: int) -> tuple[Experiment, TrainingState, tf
     step = TrainingStep(experiment, state, compiled=False)
     examples = specs_of(experiment)
 
-    def iteration(number: tf.Tensor, given: dict[str, tf.Tensor]) -> tf.Tensor:
-        return experiment.strategy.run(step.iteration, args=(number, given))
+    def iteration(number: tf.Tensor, examples_of_step: dict[str, tf.Tensor]) -> tf.Tensor:
+        return experiment.strategy.run(step.iteration, args=(number, examples_of_step))
 
     function = tf.function(iteration, autograph=False)
     return experiment, state, function.get_concrete_function(tf.TensorSpec([], tf.int64), examples).graph
@@ -128,12 +128,12 @@ def variable_bytes(state: TrainingState) -> float:
 def input_seconds(experiment: Experiment) -> float:
     """Seconds that a core of this machine takes to make a replica's real examples of an iteration, measured."""
     inputs = Inputs(experiment)
-    made = tf.function(lambda step: inputs.of(step, tf.constant(0)), autograph=False)
-    made(tf.constant(0, tf.int64))
+    make_examples = tf.function(lambda step: inputs.of(step, tf.constant(0)), autograph=False)
+    make_examples(tf.constant(0, tf.int64))
     begun, busy, done = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - begun < _INPUT_SECONDS:
         done += 1
-        made(tf.constant(done, tf.int64))
+        make_examples(tf.constant(done, tf.int64))
     return (time.process_time() - busy) / done
 
 

@@ -103,20 +103,20 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     if resume is not None:
         if dry_run:
             raise click.UsageError("--dry-run works only for a new sweep; 'ganlab runs list' shows an existing one.")
-        stored, launcher, search = _reopened(resume, _given(ctx, resumed=True))
+        stored, launcher, search = _reopened(resume, _chosen_settings(ctx, resumed=True))
     else:
         if retry_failed:
             raise click.UsageError("--retry-failed works only with --resume SWEEP: leave it out for a new sweep.")
-        new, launcher, search = _new(_given(ctx), dry_run=dry_run, as_json=as_json)
+        new, launcher, search = _new(_chosen_settings(ctx), dry_run=dry_run, as_json=as_json)
         if new is None:
             return
         stored = new
     _run(ctx, stored, launcher, search, retry_failed=retry_failed, as_json=as_json)
 
 
-def _given(ctx: click.Context, *, resumed: bool = False) -> dict[str, Any]:
+def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, Any]:
     """The settings that the command line gives, by name; if a sweep is resumed, only those that may change."""
-    given = {}
+    settings = {}
     for parameter in ctx.command.params:
         name = _SHARED.get(parameter.name or "", parameter.name or "")
         setting = Request.settings().get(name)
@@ -128,15 +128,15 @@ def _given(ctx: click.Context, *, resumed: bool = False) -> dict[str, Any]:
                 f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
                 "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
             )
-        given[name] = ctx.params[parameter.name or ""]
-    return given
+        settings[name] = ctx.params[parameter.name or ""]
+    return settings
 
 
-def _new(given: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
+def _new(settings: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
     """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
-    if "gin" not in given:
+    if "gin" not in settings:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
-    planned = planned_sweep(Request(**given))
+    planned = planned_sweep(Request(**settings))
     path = free_path(planned)
     if dry_run:
         print_plan(planned.request, planned.proposals, planned.configurations, planned.threads, as_json=as_json)
@@ -144,13 +144,13 @@ def _new(given: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Swe
     return created(planned, path), planned.launcher, planned.search
 
 
-def _reopened(path: Path, given: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
+def _reopened(path: Path, settings: Mapping[str, Any]) -> tuple[Sweep, Launcher, Search]:
     """An existing sweep, with the settings that may change on resume."""
     stored = Sweep(path.resolve())
     request = stored.request
-    local = confirmed("sweep", request.plugin_file, request.plugin_content, given.get("plugin_file"))
+    local = confirmed("sweep", request.plugin_file, request.plugin_content, settings.get("plugin_file"))
     use_plugins(request.no_plugin, local)
-    launched = {name: given[name] for name in ("launcher", "launcher_options") if name in given}
+    launched = {name: settings[name] for name in ("launcher", "launcher_options") if name in settings}
     if request.launcher != "local" and request.launcher_options and not launched:
         options = [word for option in request.launcher_options for word in ("--launcher-option", option)]
         raise NotNamedError(
@@ -159,7 +159,7 @@ def _reopened(path: Path, given: Mapping[str, Any]) -> tuple[Sweep, Launcher, Se
         )
     if launched:
         launched.setdefault("launcher_options", ())
-    stored.request = replace(request, **{**given, **launched, "plugin_file": local.resolve() if local else None})
+    stored.request = replace(request, **{**settings, **launched, "plugin_file": local.resolve() if local else None})
     return stored, launcher_of(stored.request), search_of(stored.request)
 
 

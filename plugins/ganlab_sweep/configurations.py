@@ -94,10 +94,10 @@ class Configurations:
         return self._made[text]
 
     def _name(self, settings: Mapping[str, str]) -> str:
-        said = [f"{self._short[name]}={_word(value)}" for name, value in settings.items() if name in self._short]
-        name = ",".join(said) or "base"
-        taken = {other.name.casefold() for other in self._made.values()}  # some file systems ignore case
-        if len(name) <= _LONGEST and name.casefold() not in taken:
+        words = [f"{self._short[name]}={_word(value)}" for name, value in settings.items() if name in self._short]
+        name = ",".join(words) or "base"
+        used = {other.name.casefold() for other in self._made.values()}  # some file systems ignore case
+        if len(name) <= _LONGEST and name.casefold() not in used:
             return name
         digest = hashlib.sha256(json.dumps(sorted(settings.items())).encode()).hexdigest()
         return f"{name[: _LONGEST - _DIGITS - 1]}~{digest[:_DIGITS]}"
@@ -163,15 +163,15 @@ def _shuffled(values: Sequence[str], length: int, generator: random.Random) -> l
 
 
 def _shortened(names: Sequence[str]) -> dict[str, str]:
-    said = [short(name) for name in names]
+    ends = [short(name) for name in names]
     return {
-        name: word if said.count(word) == 1 else name.replace("/", ".") for name, word in zip(names, said, strict=True)
+        name: word if ends.count(word) == 1 else name.replace("/", ".") for name, word in zip(names, ends, strict=True)
     }
 
 
 def _word(value: str) -> str:
     """A value as part of a folder's name: `[@constraints.r1(), @constraints.spectral_norm()]` is `r1+spectral_norm`."""
-    text = _REFERENCE.sub(lambda found: found[1].replace("/", ".") + found[2], value)
+    text = _REFERENCE.sub(lambda match: match[1].replace("/", ".") + match[2], value)
     text = "+".join(part.strip() for part in text.strip("[]() ").rstrip(", ").split(","))
     text = re.sub(r"[^\w.+=-]+", "-", re.sub(r"['\"]", "", text), flags=re.ASCII)
     return text or "none"

@@ -54,7 +54,7 @@ class Ending:
         )
 
     def reason(self, exit_status: int) -> str:
-        """Describes how a trial ended that was asked to; empty if it ended by itself."""
+        """Describes how a trial ended that was asked to stop; empty if it ended by itself."""
         if exit_status != KILLED:
             return ""
         return f"it ignored SIGTERM for {self._launcher.grace_seconds:g} s and was killed"

@@ -40,7 +40,7 @@ class Screen(Protocol):
     """Interface for displays of a sweep in progress."""
 
     def show(self, trials: Sequence[Trial]) -> None:
-        """Takes all trials as they are now; called often."""
+        """Displays the present state of all trials; called often."""
 
 
 class Engine:
@@ -249,5 +249,5 @@ class Engine:
 def counts(trials: Sequence[Trial]) -> Mapping[str, int]:
     """How many trials have each status, in the order of a trial's life."""
     order = (COMPLETED, RUNNING, WAITING, QUEUED, INTERRUPTED, PRUNED, FAILED, TIMED_OUT, DIVERGED)
-    found = {status: sum(trial.status == status for trial in trials) for status in order}
-    return {status: count for status, count in found.items() if count}
+    numbers = {status: sum(trial.status == status for trial in trials) for status in order}
+    return {status: count for status, count in numbers.items() if count}

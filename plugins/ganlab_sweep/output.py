@@ -77,17 +77,15 @@ def print_plan(
     """Prints the trials that a sweep would train."""
     seeds = list(request.seeds)
     if as_json:
-        plan = [
-            {"configuration": made.name, "settings": dict(made.settings), "seeds": seeds} for made in configurations
-        ]
+        plan = [{"configuration": one.name, "settings": dict(one.settings), "seeds": seeds} for one in configurations]
         say_json({"jobs": request.jobs, "threads": threads, "configurations": plan})
         return
-    for made in configurations:
-        say(made.name)
+    for one in configurations:
+        say(one.name)
     of_seeds = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
     if not configurations:
-        what = f"up to {request.budget} configurations" if request.budget else "configurations"
-        say(f"searches.{request.search} chooses {what} as results come in, {of_seeds}.")
+        number = f"up to {request.budget} configurations" if request.budget else "configurations"
+        say(f"searches.{request.search} chooses {number} as results come in, {of_seeds}.")
         return
     merged = len(proposals) - len(configurations)
     give = "combination gives" if merged == 1 else "combinations give"

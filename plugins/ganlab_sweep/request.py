@@ -70,8 +70,8 @@ class Setting(Generic[Given, Kept]):
         self.name = name
 
     def __get__(self, request: Any, owner: type) -> Kept:
-        kept: Any = self.default if request is None else vars(request)[self.name]
-        return cast(Kept, kept)
+        setting: Any = self.default if request is None else vars(request)[self.name]
+        return cast(Kept, setting)
 
     def __set__(self, request: Any, value: Given) -> None:
         vars(request)[self.name] = self.kind.take(value, self.name)
@@ -119,11 +119,11 @@ def literal(value: Any) -> str:
         return value if value[:1] in ("@", "%") else repr(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(literal, value))}]"
-    if made := objects(value):
+    if unwritable := objects(value):
         raise ConfigError(
-            f"{next(iter(made.values()))!r:.80} was made in Python, and the trials of a sweep are processes of their "
-            "own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for example "
-            "'@constraints.mine()'."
+            f"{next(iter(unwritable.values()))!r:.80} was made in Python, and the trials of a sweep are processes of "
+            "their own, which cannot make it again. Make it a component of a ganlab_plugins.py, and name it, for "
+            "example '@constraints.mine()'."
         )
     return repr(value.item() if hasattr(value, "item") else value)
 

@@ -98,15 +98,15 @@ def table(trials: Sequence[Trial]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(box=None, header_style="bold", pad_edge=False)
-    made.add_column("configuration", overflow="fold", min_width=13)
-    made.add_column("seed", justify="right", no_wrap=True)
-    made.add_column("status", no_wrap=True)
-    made.add_column("step", justify="right", no_wrap=True)
-    made.add_column(Text(_heading(line(trials[0].tag))) if trials else "metric", justify="right", overflow="fold")
-    made.add_column("health", overflow="fold")
-    made.add_column("warnings", justify="right", no_wrap=True)
-    made.add_column("time", justify="right", no_wrap=True)
+    view = Table(box=None, header_style="bold", pad_edge=False)
+    view.add_column("configuration", overflow="fold", min_width=13)
+    view.add_column("seed", justify="right", no_wrap=True)
+    view.add_column("status", no_wrap=True)
+    view.add_column("step", justify="right", no_wrap=True)
+    view.add_column(Text(_heading(line(trials[0].tag))) if trials else "metric", justify="right", overflow="fold")
+    view.add_column("health", overflow="fold")
+    view.add_column("warnings", justify="right", no_wrap=True)
+    view.add_column("time", justify="right", no_wrap=True)
     before = ""
     for trial in trials:
         cells = (
@@ -122,8 +122,8 @@ def table(trials: Sequence[Trial]) -> Table:
         before = trial.configuration
         # Text, not markup: names may have brackets.
         styles = ("", "", _STYLES.get(trial.status, ""), "", "", "red" if trial.health else "", "", "")
-        made.add_row(*(Text(line(cell), style=style) for cell, style in zip(cells, styles, strict=True)))
-    return made
+        view.add_row(*(Text(line(cell), style=style) for cell, style in zip(cells, styles, strict=True)))
+    return view
 
 
 def summary(trials: Sequence[Trial]) -> str:
@@ -176,13 +176,13 @@ def _line(trial: Trial) -> str:
     if trial.status not in (QUEUED, RUNNING, WAITING):
         parts.append(f"at step {_step(trial)}" if trial.steps else "")
         parts.append(f"in {in_time(trial.seconds)}" if trial.seconds else "")
-    said = " ".join(part for part in parts if part)
+    text = " ".join(part for part in parts if part)
     if trial.error:
-        return f"{said}: {trial.error}"
+        return f"{text}: {trial.error}"
     if trial.status != COMPLETED:
-        return said
+        return text
     value = f", {trial.tag} {_value(trial)}" if trial.value is not None else ""
-    return f"{said}{value}{f', unhealthy: {health_in_brief(trial.health)}' if trial.health else ''}"
+    return f"{text}{value}{f', unhealthy: {health_in_brief(trial.health)}' if trial.health else ''}"
 
 
 def _share(trial: Trial) -> float:

@@ -79,8 +79,8 @@ def _choices(name: str, value: str, where: str) -> Choices:
         meaning = _meaning(text)
         other = written.get(meaning)
         if other is not None:
-            said = f"{text} appears twice" if other == text else f"{other} and {text} are the same value"
-            raise ConfigError(f"{where}: {said}.")
+            problem = f"{text} appears twice" if other == text else f"{other} and {text} are the same value"
+            raise ConfigError(f"{where}: {problem}.")
         written[meaning] = text
     return Choices(tuple(values))
 
@@ -99,9 +99,9 @@ def _meaning(text: str) -> str:
 
 def _items(text: str, where: str) -> list[str]:
     """The texts of a list's items; their meaning is left to the reader of experiments."""
-    wrong = ConfigError(f"{where}: must be a list of values, for example [0.1, 1, 10].")
+    error = ConfigError(f"{where}: must be a list of values, for example [0.1, 1, 10].")
     if not (text.startswith("[") and text.endswith("]")):
-        raise wrong
+        raise error
     inner = " ".join(text[1:-1].splitlines()).strip().removesuffix(",")
     starts, depth = [0], 0
     try:
@@ -110,13 +110,13 @@ def _items(text: str, where: str) -> list[str]:
             if token.string == "," and depth == 0:
                 starts.append(token.end[1])
             if depth < 0:
-                raise wrong
+                raise error
     except (tokenize.TokenError, SyntaxError):
         raise ConfigError(f"{where}: a bracket or a quote is not closed.") from None
     ends = [start - 1 for start in starts[1:]] + [len(inner)]
     items = [inner[start:end].strip() for start, end in zip(starts, ends, strict=True)]
     if not all(items):
-        raise wrong
+        raise error
     return items
 
 

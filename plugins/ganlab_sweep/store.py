@@ -131,7 +131,7 @@ class Sweep:
         Raises:
             RunError: An experiment file is missing or cannot be read.
         """
-        found = []
+        configurations = []
         for name, stored in self.info["configurations"].items():
             try:
                 gin = self.gin(name)
@@ -139,8 +139,8 @@ class Sweep:
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 raise RunError(f"{line(gin)} cannot be read: {reason}. Restore it.") from None
-            found.append(Configuration(name, stored["settings"], text))
-        return found
+            configurations.append(Configuration(name, stored["settings"], text))
+        return configurations
 
     def add(self, configuration: Configuration) -> None:
         """Adds a new configuration and writes its experiment file; `save` records it in sweep.json."""

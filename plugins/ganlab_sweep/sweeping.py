@@ -69,9 +69,9 @@ def _with_settings_of(request: Callable[_Settings, Request]) -> Callable[_Settin
     @functools.wraps(request, updated=())
     def sweep(*gin: _Settings.args, **settings: _Settings.kwargs) -> Swept:
         planned = planned_sweep(request(*gin, **settings))
-        made = created(planned, free_path(planned))
-        with made.locked():
-            return Swept(made.path, run_trials(made, planned.launcher, planned.search))
+        stored = created(planned, free_path(planned))
+        with stored.locked():
+            return Swept(stored.path, run_trials(stored, planned.launcher, planned.search))
 
     given = {name: each for name, each in Request.settings().items() if each.is_given}
     about = (
@@ -143,8 +143,8 @@ def planned_sweep(request: Request) -> Plan:
         check_used(configurations)
     if request.objective:
         check_logged(request.objective, configurations.recipes)
-    made = [] if search.needs_objective else configurations.made
-    return Plan(request, launcher, search, proposals, made, request.threads or max(1, cores() // request.jobs))
+    known = [] if search.needs_objective else configurations.made
+    return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))
 
 
 def free_path(planned: Plan) -> Path:
@@ -218,8 +218,8 @@ def launcher_of(request: Request) -> Launcher:
         ConfigError: There is none of that name, or an option is wrong.
     """
     options = arguments("launchers", request.launcher, request.launcher_options, "--launcher-option")
-    made: Launcher = component("launchers", request.launcher)(**options)
-    return made
+    launcher: Launcher = component("launchers", request.launcher)(**options)
+    return launcher
 
 
 def search_of(request: Request) -> Search:
@@ -229,8 +229,8 @@ def search_of(request: Request) -> Search:
         ConfigError: There is none of that name, or an option is wrong.
     """
     options = arguments("searches", request.search, request.search_options, "--search-option")
-    made: Search = component("searches", request.search)(**options)
-    return made
+    search: Search = component("searches", request.search)(**options)
+    return search
 
 
 def _driver(stored: Sweep, search: Search) -> SearchDriver:

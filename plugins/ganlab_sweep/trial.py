@@ -151,8 +151,8 @@ class Trial:
             self.status = FAILED
         if self.status != COMPLETED:
             # A process that ends as if all were well has printed no error.
-            said = "" if self.status == FAILED and exit_status == 0 else self.last_error()
-            self.error = said or f"its process ended with exit status {exit_status}"
+            error = "" if self.status == FAILED and exit_status == 0 else self.last_error()
+            self.error = error or f"its process ended with exit status {exit_status}"
 
     def look(self) -> None:
         """Reads status, step, time and value from the run directory, if there is one."""
@@ -185,10 +185,10 @@ class Trial:
             with open_inside(self.sweep.path, self.log.relative_to(self.sweep.path)) as file:
                 size = file.seek(0, 2)
                 file.seek(max(self._log_begins, size - _LOG_BYTES))
-                said = _ESCAPE.sub("", file.read(_LOG_BYTES).decode(errors="replace"))
+                text = _ESCAPE.sub("", file.read(_LOG_BYTES).decode(errors="replace"))
         except (OSError, RunError):
             return ""
-        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         errors = [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)]
         # Without such a line the last one says most, for example that of a traceback.
         return errors[-1] if errors else lines[-1] if lines and self.status == FAILED else ""

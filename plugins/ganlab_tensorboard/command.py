@@ -49,10 +49,10 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
     folder = LogFolder(lambda: found_runs(runs), lambda sentence: say(f"Warning: {sentence}", err=True))
     with contextlib.closing(folder), _terminated_as_interrupted():
         folder.refresh()
-        shown = ", ".join(map(line, runs))
-        url = launch(folder.path, port, host, title=shown)
+        names = ", ".join(map(line, runs))
+        url = launch(folder.path, port, host, title=names)
         count = len(folder.names)
-        say(f"TensorBoard on {shown}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")
+        say(f"TensorBoard on {names}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")
         if open_browser:
             webbrowser.open(url)
         try:

@@ -72,8 +72,8 @@ class GanlabTab(base_plugin.TBPlugin):
     @wrappers.Request.application
     def _sample(self, request: Any) -> Any:
         try:
-            asked = _arguments(request)
-            data = views.sample(self.store.run(asked.get("run", "")), _number(asked.get("step", "")))
+            arguments = _arguments(request)
+            data = views.sample(self.store.run(arguments.get("run", "")), _number(arguments.get("step", "")))
         except GanlabError as error:
             text = " ".join(str(error).split())
             return http_util.Respond(request, text, "text/plain", code=404, headers=_HEADERS)

@@ -62,9 +62,9 @@ class Thinned:
         rows, known = self._made.get(extremes, (-1, None))
         if known is not None and rows == self.rows:
             return known
-        made = self._series(extremes)
-        self._made[extremes] = (self.rows, made)
-        return made
+        series = self._series(extremes)
+        self._made[extremes] = (self.rows, series)
+        return series
 
     def _series(self, extremes: bool) -> Series:
         steps = np.array(self._steps, np.int64)

@@ -89,9 +89,11 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
     summaries, ids = [run.summary for run in runs], {run.path: run.id for run in runs}
     if curve and not metrics:
         metrics = _with_default(curve, summaries)
-    made = compare_runs(summaries, store.problems(), metrics=metrics, against=against, read=store.reader(extremes=True))
-    data = as_data(made, runs=False)
-    for row, one in zip(data["configurations"], made.configurations, strict=True):
+    compared = compare_runs(
+        summaries, store.problems(), metrics=metrics, against=against, read=store.reader(extremes=True)
+    )
+    data = as_data(compared, runs=False)
+    for row, one in zip(data["configurations"], compared.configurations, strict=True):
         row["runs"] = [
             {"id": ids[run.path], "name": run.name, "seed": run.seed, "status": run.status, "step": run.step}
             | {"unhealthy": bool(run.health), "warnings": len(run.warnings)}
@@ -99,8 +101,8 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
         ]
         row["examples_per_step"] = _examples(one)
         row["seconds_per_step"] = 1 / one.steps_per_second if one.steps_per_second else None
-    tag = curve or (made.metrics[0].tag if made.metrics else None)
-    drawn, pending = _curves(store, made, tag), store.pending()
+    tag = curve or (compared.metrics[0].tag if compared.metrics else None)
+    drawn, pending = _curves(store, compared, tag), store.pending()
     for row in data["configurations"] if pending else ():
         row["best"] = {}  # not known before every row was read
     return {**data, "curve": tag, **drawn, "pending": pending}
@@ -177,16 +179,16 @@ def _with_default(curve: str, runs: Sequence[RunSummary]) -> list[str]:
     tag = curve.removesuffix(":max").removesuffix(":min")
     if curve in chosen:
         return []
-    return [curve if own == tag else own for own in chosen] + ([] if tag in chosen else [curve])
+    return [curve if one == tag else one for one in chosen] + ([] if tag in chosen else [curve])
 
 
-def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
+def _curves(store: Store, compared: Comparison, tag: str | None) -> dict[str, Any]:
     if tag is None:
         return {"curves": []}
     try:
-        (metric,) = named_metrics([tag], [run for one in made.configurations for run in one.runs])
+        (metric,) = named_metrics([tag], [run for one in compared.configurations for run in one.runs])
         read = store.reader(extremes=False)
-        drawn = [_curve(store, made, one, metric.tag, read) for one in made.configurations]
+        drawn = [_curve(store, compared, one, metric.tag, read) for one in compared.configurations]
     except GanlabError as error:
         return {"curves": [], "curve_problem": " ".join(str(error).split())}
     return {
@@ -200,7 +202,7 @@ def _curves(store: Store, made: Comparison, tag: str | None) -> dict[str, Any]:
     }
 
 
-def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: Reader) -> Curve | None:
+def _curve(store: Store, compared: Comparison, one: Configuration, tag: str, read: Reader) -> Curve | None:
     """A configuration's curve, worked out again only if a run has new rows."""
     key = (one.runs[0].path, tag)
     series = {run.path / METRICS: read(run.path / METRICS, [tag]).get(tag) for run in one.runs}
@@ -209,10 +211,10 @@ def _curve(store: Store, made: Comparison, one: Configuration, tag: str, read: R
         return None if known is None else replace(known, label=one.label)
 
     def again(path: Path, tags: Collection[str]) -> dict[str, Series]:
-        own = series[path]
-        return {} if own is None else {tag: own}
+        rows_of_run = series[path]
+        return {} if rows_of_run is None else {tag: rows_of_run}
 
-    drawn = read_curves(replace(made, configurations=(one,)), tag, read=again)
+    drawn = read_curves(replace(compared, configurations=(one,)), tag, read=again)
     store.curves[key] = (list(series.values()), drawn[0] if drawn else None)
     while len(store.curves) > _MOST_CURVES:
         store.curves.popitem(last=False)

@@ -50,20 +50,20 @@ def bisect(
     ganlab bisect RUN 'constraints/gradient_penalty/slope > 5'
     ganlab bisect RUN 'critic/loss nonfinite'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    asked = parse_condition(condition)
+    parsed = parse_condition(condition)
     looked_at = Run(run)
     looked_at.recipe()  # reports a mistake in it before TensorFlow starts
     with printing_to_stderr() if as_json else contextlib.nullcontext():
         start_tensorflow()
         from ganlab_time_travel import bisect as search
 
-        first = search(looked_at, asked, warn)
+        first = search(looked_at, parsed, warn)
     if as_json:
-        say_json({"run": str(run), "condition": str(asked), **_as_dict(first)})
+        say_json({"run": str(run), "condition": str(parsed), **_as_dict(first)})
     elif first is None:
-        say(f"{line(run)}: {line(asked)} holds in no logged row.")
+        say(f"{line(run)}: {line(parsed)} holds in no logged row.")
     else:
-        _show(str(run), str(asked), first)
+        _show(str(run), str(parsed), first)
     if first is None:
         ctx.exit(1)
 
@@ -80,8 +80,8 @@ def _as_dict(first: Onset | None) -> dict[str, object]:
     }
 
 
-def _show(run: str, asked: str, first: Onset) -> None:
-    say(f"{line(run)}: {line(asked)} first holds at step {first.step}.")
+def _show(run: str, condition: str, first: Onset) -> None:
+    say(f"{line(run)}: {line(condition)} first holds at step {first.step}.")
     if not first.exact:
         say(f"Rows alone were looked at, the last one before at step {first.after}.")
     if not first.changes:

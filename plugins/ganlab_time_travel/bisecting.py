@@ -39,8 +39,8 @@ class Onset:
     @property
     def changes(self) -> list[tuple[str, float, float]]:
         """The metrics with their values before and now, the largest relative change first."""
-        both = [(tag, self.before[tag], value) for tag, value in self.now.items() if tag in self.before]
-        return sorted(both, key=lambda entry: -_change(entry[1], entry[2]))
+        shared = [(tag, self.before[tag], value) for tag, value in self.now.items() if tag in self.before]
+        return sorted(shared, key=lambda entry: -_change(entry[1], entry[2]))
 
 
 def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] = lambda text: None) -> Onset | None:

@@ -57,11 +57,11 @@ def parse_condition(text: str) -> Condition:
     """
     text = text[:_LONGEST]
     try:
-        if (found := _CONDITION.fullmatch(text)) is None:
+        if (match := _CONDITION.fullmatch(text)) is None:
             raise ValueError
-        if found["tag"]:
-            return Condition(found["tag"], "nonfinite")
-        return Condition(found[1], found[2], float(found[3]))
+        if match["tag"]:
+            return Condition(match["tag"], "nonfinite")
+        return Condition(match[1], match[2], float(match[3]))
     except ValueError:
         raise ConfigError(
             f"{text!r} is not a condition. Write a metric, a comparison (<, <=, >, >=, ==, !=) and a number, for "

@@ -76,21 +76,21 @@ def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.nda
 
 def _take(state: TrainingState, before: TrainingState, saved: Checkpoint, say: Callable[[str], None]) -> None:
     """Gives a state every variable that the earlier one has under its name, with its type and shape."""
-    there, here = before.variables(), state.variables()
+    old, new = before.variables(), state.variables()
     slots = dict(_slots(before, state))
     fits: dict[str, tf.Variable] = {}
-    for name, variable in here.items():
+    for name, variable in new.items():
         source = slots.get(name, name)
-        other = there.get(source) if source else None
+        other = old.get(source) if source else None
         if other is not None and (other.dtype, other.shape) == (variable.dtype, variable.shape):
             fits[source] = variable
     with state.own_rates():
         restore(saved, fits, partial=True)
-    taken = {id(variable) for variable in fits.values()}
-    anew = [name for name, variable in here.items() if id(variable) not in taken]
+    restored = {id(variable) for variable in fits.values()}
+    anew = [name for name, variable in new.items() if id(variable) not in restored]
     if anew:
         names = listed(anew, _LISTED)
-        say(f"{len(anew)} of {len(here)} variables begin anew, because the run has none like them: {names}.")
+        say(f"{len(anew)} of {len(new)} variables begin anew, because the run has none like them: {names}.")
 
 
 def _slots(before: TrainingState, state: TrainingState) -> Iterator[tuple[str, str]]:

@@ -59,15 +59,15 @@ def replay(
     rewound = Rewound(run, step - 1, step, say)
     row: list[Record] = []
     if logged:
-        for found in rewound.rows(step):
-            row = found if found[0].step == step else row
+        for records in rewound.rows(step):
+            row = records if records[0].step == step else row
         row = row + figures(rewound, run, logged)
     else:
-        row = [record for found in rewound.iterations(step) for record in found if record.step == step]
+        row = [record for records in rewound.iterations(step) for record in records if record.step == step]
     besides: list[Record] = []
     if extra:
-        asked = dataclasses.replace(rewound.experiment, diagnostics=extra)
-        besides = DiagnosticSchedule(asked, rewound.trainer.state).check().records
+        experiment = dataclasses.replace(rewound.experiment, diagnostics=extra)
+        besides = DiagnosticSchedule(experiment, rewound.trainer.state).check().records
     besides = [dataclasses.replace(record, step=step) for record in besides]
     return Replayed(step, rewound.start, row, logged, besides)
 

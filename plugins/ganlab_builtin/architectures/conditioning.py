@@ -23,9 +23,9 @@ def label_input(classes: int | None, architecture: str, *, optional: bool = True
         IncompatibleError: The dataset has no classes.
     """
     if not classes:
-        what, remedy = (".labels", ', or set labels = "none"') if optional else ("", "")
+        where, remedy = (".labels", ', or set labels = "none"') if optional else ("", "")
         raise ganlab.IncompatibleError(
-            f"architectures.{architecture}{what} needs a dataset with classes. Use one, for example datasets.digits"
+            f"architectures.{architecture}{where} needs a dataset with classes. Use one, for example datasets.digits"
             f"{remedy}."
         )
     return keras.Input((classes,), name="label")

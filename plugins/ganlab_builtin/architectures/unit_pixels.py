@@ -36,8 +36,8 @@ class UnitPixels(ganlab.Architecture):
         """The other architecture's critic behind the map."""
         inner = functional.call(self._architecture.critic, sample_shape, classes=classes)
         sample, *rest = [keras.Input(x.shape[1:], dtype=x.dtype, name=x.name) for x in inner.inputs]
-        seen = keras.layers.Rescaling(0.5, 0.5, name="unit_pixels")(sample)
-        return keras.Model([sample, *rest] if rest else sample, inner([seen, *rest] if rest else seen))
+        rescaled = keras.layers.Rescaling(0.5, 0.5, name="unit_pixels")(sample)
+        return keras.Model([sample, *rest] if rest else sample, inner([rescaled, *rest] if rest else rescaled))
 
     def coupled(self, numbers: tensorflow.Tensor, seed: int) -> tensorflow.Tensor | None:
         """The other architecture's, if any."""

@@ -138,15 +138,15 @@ CHANGES = {
 }
 
 
-def chosen(setting: str, given: str, known: Collection[str]) -> tuple[str, ...]:
+def chosen(setting: str, text: str, known: Collection[str]) -> tuple[str, ...]:
     """The names in a text, in order, separated by commas.
 
     Raises:
         ConfigError: There are none, or one is not known.
     """
-    names = tuple(part.strip() for part in given.split(",") if part.strip())
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names or not set(names) <= set(known):
-        raise ganlab.ConfigError(f"{setting} = {given!r} must name some of {', '.join(known)}, separated by commas.")
+        raise ganlab.ConfigError(f"{setting} = {text!r} must name some of {', '.join(known)}, separated by commas.")
     return names
 
 

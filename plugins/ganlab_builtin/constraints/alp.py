@@ -81,8 +81,8 @@ class ALP(ganlab.Constraint):
         start = tf.math.l2_normalize(replica.uniform(x.shape) - 0.5, axes)
         gradient, moved = input_gradient(critic, x + self.xi * start)
         gradient *= tf.reshape(tf.sign(moved - score), distance.shape)
-        found = tf.math.l2_normalize(gradient, axes, epsilon=_FLAT)
-        direction = fixed(tf.where(tf.reduce_sum(tf.square(gradient), axes, keepdims=True) > _FLAT, found, start))
+        adversarial = tf.math.l2_normalize(gradient, axes, epsilon=_FLAT)
+        direction = fixed(tf.where(tf.reduce_sum(tf.square(gradient), axes, keepdims=True) > _FLAT, adversarial, start))
         return tf.abs(critic(x + distance * direction) - score) / tf.reshape(distance, [-1])
 
 

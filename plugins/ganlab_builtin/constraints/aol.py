@@ -65,8 +65,8 @@ def _scaled(operator: lipschitz.Operator, kernel: tf.Tensor) -> tf.Tensor:
     taps = phases(operator)
     strides = operator.strides if isinstance(operator, lipschitz.Convolution) else ()
     factors = tf.reshape(factors, [parts.shape[0], *strides, parts.shape[-2]])
-    for axis, seen in enumerate(taps, start=1):
-        factors = tf.gather(factors, seen, axis=axis)
+    for axis, phase in enumerate(taps, start=1):
+        factors = tf.gather(factors, phase, axis=axis)
     return joined(operator, parts * factors[..., None])
 
 

@@ -82,11 +82,11 @@ def _matrices(weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
 
     A dense kernel has one alone: the other is its transpose, of the same norm.
     """
-    found = {}
+    matrices = {}
     for name, kernel in _kernels(weights).items():
         *taps, inputs, outputs = range(len(kernel.shape))
-        found[f"{name}/outputs"] = tf.reshape(kernel, [-1, kernel.shape[-1]])
+        matrices[f"{name}/outputs"] = tf.reshape(kernel, [-1, kernel.shape[-1]])
         if not taps:
             continue
-        found[f"{name}/inputs"] = tf.reshape(tf.transpose(kernel, [*taps, outputs, inputs]), [-1, kernel.shape[-2]])
-    return found
+        matrices[f"{name}/inputs"] = tf.reshape(tf.transpose(kernel, [*taps, outputs, inputs]), [-1, kernel.shape[-2]])
+    return matrices

@@ -66,12 +66,12 @@ class BoundPenalty(KernelNorms):
         replica: ganlab.Replica,
     ) -> dict[str, tf.Tensor]:
         """The vectors, `power_iterations` further."""
-        found = {
+        norms = {
             name: lipschitz.spectral_norm(operator, weights[name], state[name], iterations=self.power_iterations)
             for name, operator in self._operators.items()
         }
-        replica.log("product", tf.reduce_prod(tf.stack([norm for norm, _ in found.values()])))
-        return {name: vector for name, (_, vector) in found.items()}
+        replica.log("product", tf.reduce_prod(tf.stack([norm for norm, _ in norms.values()])))
+        return {name: vector for name, (_, vector) in norms.items()}
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""

@@ -47,10 +47,10 @@ class ModeSeeking(ganlab.Constraint):
     ) -> tf.Tensor:
         """The penalty of each sample."""
         other = replica.normal(batch.latent.shape)
-        ratio = _apart(batch.fake, generator(other)) / _apart(batch.latent, other)
+        ratio = _distances(batch.fake, generator(other)) / _distances(batch.latent, other)
         replica.log("ratio", ratio)
         return self.weight / (ratio + _EPSILON)
 
 
-def _apart(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+def _distances(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(tf.abs(a - b), axis=list(range(1, len(a.shape))))

@@ -20,10 +20,10 @@ def off_target(slope: float, target: float, weight: str) -> str | None:
     if target == 0 or FLAT * target <= slope < STEEP * target:
         return None
     if slope > target:
-        seen, more = "steep: the penalty does not hold the critic", ""
+        problem, more = "steep: the penalty does not hold the critic", ""
     else:
-        seen = "flat: the critic gives little signal"
+        problem = "flat: the critic gives little signal"
         more = (
             ", more experiment.critic_steps or a larger learning rate; another constraint may also flatten the critic"
         )
-    return f"{slope:.3g} where its target is {target:.3g}, {seen}. Try a larger {weight}{more}."
+    return f"{slope:.3g} where its target is {target:.3g}, {problem}. Try a larger {weight}{more}."

@@ -98,11 +98,11 @@ class Arrays(ganlab.Dataset):
 
     def fingerprint(self) -> dict[str, Any]:
         """The array's shape and dtype, and hashes of its values and of the labels."""
-        found = {"shape": list(self._rows.shape), "dtype": self._rows.dtype.name, "classes": self.classes}
-        found["rows"] = fingerprints.of_array(self._rows)
+        facts = {"shape": list(self._rows.shape), "dtype": self._rows.dtype.name, "classes": self.classes}
+        facts["rows"] = fingerprints.of_array(self._rows)
         if self._labels is not None:
-            found["labels"] = fingerprints.of_array(self._labels)
-        return found
+            facts["labels"] = fingerprints.of_array(self._labels)
+        return facts
 
     def _in_float32(self, rows: np.ndarray) -> np.ndarray:
         """The rows in float32, brought to [-1, 1] before if there are bounds."""

@@ -53,8 +53,8 @@ class Digits(ganlab.Dataset):
         from sklearn.datasets import load_digits
 
         levels, labels = load_digits(return_X_y=True)
-        kept = np.isin(labels, range(10) if self._selected is None else self._selected)
-        return levels[kept], labels[kept].astype(np.int64)
+        selected = np.isin(labels, range(10) if self._selected is None else self._selected)
+        return levels[selected], labels[selected].astype(np.int64)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, 8, 8, 1)` float32, in scikit-learn's order; the seed is not used."""
@@ -66,5 +66,5 @@ class Digits(ganlab.Dataset):
 
     def fingerprint(self) -> dict[str, Any]:
         """Hashes of the images and of their labels."""
-        images, shown = fingerprints.of_array(self._images), fingerprints.of_array(self._rows[1])
-        return {"size": self.size, "rows": images, "labels": shown}
+        images, labels = fingerprints.of_array(self._images), fingerprints.of_array(self._rows[1])
+        return {"size": self.size, "rows": images, "labels": labels}

@@ -17,7 +17,7 @@ _TICK_NS = 20_000_000  # two changes within a tick of a file system's clock, 4 m
 
 
 def stamp(file: int | Path) -> tuple[int, int]:
-    """What changes when a file, given by path or descriptor, is written: its size, and when that was."""
+    """The size and the time of the last change of a file, given by path or descriptor."""
     status = os.stat(file)
     return status.st_size, status.st_mtime_ns
 
@@ -76,7 +76,7 @@ class NpyRows:
             ConfigError: The file has been written since it was opened.
         """
         if self._rows is not None:
-            found = self._rows[wanted]
+            rows = self._rows[wanted]
         else:
             width = self.nbytes // len(self)
             if isinstance(wanted, slice):
@@ -84,19 +84,19 @@ class NpyRows:
                 data = self._read([start * width], (stop - start) * width)
             else:
                 data = self._read([number * width for number in wanted.tolist()], width)
-            found = data.view(self.dtype).reshape(-1, *self.shape[1:])
+            rows = data.view(self.dtype).reshape(-1, *self.shape[1:])
         if stamp(self._descriptor) != self._stamp:
             raise changed(self._dataset, self._path)
-        return found
+        return rows
 
     def _read(self, starts: list[int], count: int) -> np.ndarray:
         """As many bytes of the array from each of these on."""
-        found = np.empty(len(starts) * count, np.uint8)
-        view, read = found.data, os.preadv
+        data = np.empty(len(starts) * count, np.uint8)
+        view, read = data.data, os.preadv
         for place, start in enumerate(starts):
             at, end, offset = place * count, (place + 1) * count, self._begins + start
             while at < end:
                 if not (came := read(self._descriptor, [view[at:end]], offset)):
                     raise changed(self._dataset, self._path)
                 at, offset = at + came, offset + came
-        return found
+        return data

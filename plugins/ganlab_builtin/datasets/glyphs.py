@@ -77,7 +77,7 @@ class Glyphs(ganlab.Dataset):
         from PIL import Image, ImageDraw, ImageFont
 
         folder, side = Path(matplotlib.get_data_path()) / "fonts" / "ttf", _DRAWN * self._side
-        found = []
+        images = []
         for character in self._characters:
             for name in _FONTS:
                 font = ImageFont.truetype(str(folder / f"{name}.ttf"), side)
@@ -88,8 +88,8 @@ class Glyphs(ganlab.Dataset):
                 image = Image.new("L", (side, side))
                 place = ((side - left - right) / 2, (side - top - bottom) / 2)
                 ImageDraw.Draw(image).text(place, character, fill=255, font=font)
-                found.append(np.asarray(image, np.float32) / 255.0)
-        return np.stack(found)
+                images.append(np.asarray(image, np.float32) / 255.0)
+        return np.stack(images)
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, side, side, 1)` float32; the seed is not used."""

@@ -67,32 +67,32 @@ class ImageFolder(ganlab.Dataset):
             raise refusal(
                 "image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.{whence(path)}"
             )
-        found = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
-        if not found:
+        files = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
+        if not files:
             raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
         # Names are bytes to the operating system, and need not be valid text.
         self._root = os.fsencode(root) + b"/"
         self.sample_shape = (size, size, channels)
-        broken = self._broken(found, every=skip_broken)
+        broken = self._broken(files, every=skip_broken)
         self.skipped = len(broken)
         if broken:
-            problem = f"{self.skipped} of {len(found)} files cannot be decoded: {_listed(broken)}."
+            problem = f"{self.skipped} of {len(files)} files cannot be decoded: {_listed(broken)}."
             if not skip_broken:
                 remedy = "Fix or remove them, or set datasets.image_folder.skip_broken = True."
                 raise refusal("image_folder", "path", path, f"has broken files: {problem} {remedy}")
-            if self.skipped == len(found):
+            if self.skipped == len(files):
                 raise refusal("image_folder", "path", path, f"has no file to train on: {problem}")
             warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {problem}", stacklevel=2)
-            found = [name for name in found if name not in broken]
-        self._names = [os.fsencode(name) for name in found]
-        self.size = len(found)
-        tops = [name.partition("/")[0] if "/" in name else "" for name in found]
+            files = [name for name in files if name not in broken]
+        self._names = [os.fsencode(name) for name in files]
+        self.size = len(files)
+        tops = [name.partition("/")[0] if "/" in name else "" for name in files]
         places = {name: place for place, name in enumerate(sorted(set(tops)))}
         self._labels = [places[top] for top in tops]
         self.classes = len(places) if len(places) > 1 and all(tops) else None
         self.class_names = list(places) if self.classes else []
-        outside = {name for name, top in zip(found, tops, strict=True) if not top}
-        if 0 < len(outside) < len(found) / 2 and len(places) > 2:
+        outside = {name for name, top in zip(files, tops, strict=True) if not top}
+        if 0 < len(outside) < len(files) / 2 and len(places) > 2:
             warnings.warn(
                 f"datasets.image_folder.path = {path!r} has no classes, although it has {len(places) - 1} subfolders: "
                 f"not every image is in one of them, {_listed(outside)}.",
@@ -154,8 +154,8 @@ class ImageFolder(ganlab.Dataset):
 
 def _listed(names: set[str]) -> str:
     """The first few of them, `'a.png', 'b.png' and 7 more`."""
-    shown = ", ".join(repr(name) for name in sorted(names)[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    first = ", ".join(repr(name) for name in sorted(names)[:3])
+    return first + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _is_image(file: Path, root: Path) -> bool:

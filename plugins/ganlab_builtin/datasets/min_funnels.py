@@ -133,8 +133,8 @@ class MinFunnels(ganlab.Dataset):
         cube = tf.reduce_min(tf.where(directions == 0, np.inf, tf.math.divide_no_nan(walls, directions)), axis=1)
         # Funnel m: |a + l v - a_m| + b_m = l + b, squared and solved for l.
         rise = tf.gather(self.heights, chosen)[:, None] - self.heights
-        apart = tf.norm(self.centers[:, None] - self.centers[None], axis=2)
-        between = tf.gather(tf.square(apart), chosen)
+        distances_between = tf.norm(self.centers[:, None] - self.centers[None], axis=2)
+        between = tf.gather(tf.square(distances_between), chosen)
         along = tf.reduce_sum(centers * directions, axis=1, keepdims=True) - tf.matmul(
             directions, self.centers, transpose_b=True
         )
@@ -156,14 +156,14 @@ def _read(path: str, dims: int, funnels: int, half_side: float) -> tuple[np.ndar
         with zipfile.ZipFile(file) as archive:
             sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in archive.infolist()}
         with np.load(file, allow_pickle=False) as arrays:
-            found = [_array(arrays, name, shape, sizes, path) for name, shape in shapes.items()]
+            centers, heights = (_array(arrays, name, shape, sizes, path) for name, shape in shapes.items())
     except ganlab.GanlabError:
         raise
     except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
         raise refusal("min_funnels", "path", path, f"cannot be read as a .npz file: {error}.") from error
-    if np.abs(found[0]).max() > half_side:
+    if np.abs(centers).max() > half_side:
         raise refusal("min_funnels", "path", path, f"has centres outside the cube of half side {half_side!r}.")
-    return found[0], found[1]
+    return centers, heights
 
 
 def _array(arrays: Any, name: str, shape: tuple[int, ...], sizes: dict[str, int], path: str) -> np.ndarray:

@@ -98,8 +98,8 @@ class MovedExamples(ganlab.Dataset):
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the other dataset, a hash of the centres, and how far points move."""
-        own = {"centers": fingerprints.of_array(self._funnels.centers), "share": self.share}
-        return {**self.dataset.fingerprint(), **own}
+        facts = {"centers": fingerprints.of_array(self._funnels.centers), "share": self.share}
+        return {**self.dataset.fingerprint(), **facts}
 
     def _flat(self, x: tf.Tensor) -> tf.Tensor:
         return tf.reshape(x, [-1, math.prod(self.sample_shape)])

@@ -28,8 +28,8 @@ def gather(
         return np.ascontiguousarray(read(wanted), dtype=dtype)
 
     # Not stateful: reading is a pure function of the numbers, and TensorFlow may treat it so.
-    taken = tf.numpy_function(rows, [numbers], tf.as_dtype(dtype), stateful=False)
-    return tf.ensure_shape(taken, shape)
+    values = tf.numpy_function(rows, [numbers], tf.as_dtype(dtype), stateful=False)
+    return tf.ensure_shape(values, shape)
 
 
 def from_bytes(images: tf.Tensor) -> tf.Tensor:

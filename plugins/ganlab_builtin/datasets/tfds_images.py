@@ -106,16 +106,16 @@ class TfdsImages(ganlab.Dataset):
         return gather(self._classes, numbers, (numbers.shape[0],), np.int64)
 
     def _classes(self, numbers: np.ndarray) -> np.ndarray:
-        found = np.array([int(e[self._labels]) for e in self._undecoded.__getitems__(numbers.tolist())], np.int64)
-        if (found < 0).any():
+        labels = np.array([int(e[self._labels]) for e in self._undecoded.__getitems__(numbers.tolist())], np.int64)
+        if (labels < 0).any():
             raise refusal(
                 "tfds",
                 "labels",
                 self._labels,
-                f"is missing in example {numbers[found.argmin()]} of {self._name!r}, as "
+                f"is missing in example {numbers[labels.argmin()]} of {self._name!r}, as "
                 "in the test split of some sets. Use another split.",
             )
-        return found
+        return labels
 
     def examples(self, numbers: tf.Tensor, seed: int, epochs: tf.Tensor | None = None) -> tf.Tensor:
         """The images with these numbers in these epochs, the first by default: `(n, *sample_shape)` float32."""

@@ -67,7 +67,7 @@ class TFRecords(ganlab.Dataset):
         self._files = [os.fspath(file) for file in files]
         self._stamps = [stamp(file) for file in files]
         starts = [self._starts(file) for file in files]
-        self._ends = np.cumsum([len(found) - 1 for found in starts])
+        self._ends = np.cumsum([len(of_file) - 1 for of_file in starts])
         self.size = int(self._ends[-1]) if files else 0
         if not self.size:
             raise refusal("tfrecords", "path", path, f"has no record: none in files {' or '.join(_PATTERNS)}.")
@@ -100,11 +100,11 @@ class TFRecords(ganlab.Dataset):
         """The classes of the images with these numbers, `(n,)` int64, from 0."""
         count = numbers.shape[0]
         wanted = {self._label: tf.io.FixedLenFeature([], tf.int64)}
-        found = tf.io.parse_example(self._records(numbers), wanted)[self._label] - self._first
-        known = tf.reduce_all((found >= 0) & (found < self.classes))
+        labels = tf.io.parse_example(self._records(numbers), wanted)[self._label] - self._first
+        known = tf.reduce_all((labels >= 0) & (labels < self.classes))
         rule = f"datasets.tfrecords: a label is not one of the {self.classes} classes from {self._first} on: "
-        with tf.control_dependencies([tf.debugging.Assert(known, [rule, found + self._first])]):
-            return tf.ensure_shape(tf.identity(found), (count,))
+        with tf.control_dependencies([tf.debugging.Assert(known, [rule, labels + self._first])]):
+            return tf.ensure_shape(tf.identity(labels), (count,))
 
     def fingerprint(self) -> dict[str, Any]:
         """The files' names, and hashes of their sizes and of bytes of them (`ganlab.fingerprints.of_files`)."""
@@ -112,21 +112,21 @@ class TFRecords(ganlab.Dataset):
         return fingerprints.of_files(os.fsencode(Path(self._files[0]).parent) + b"/", names)
 
     def _records(self, numbers: tf.Tensor) -> tf.Tensor:
-        taken = tf.numpy_function(self._read, [numbers], tf.string, stateful=False)
-        return tf.ensure_shape(taken, (numbers.shape[0],))
+        records = tf.numpy_function(self._read, [numbers], tf.string, stateful=False)
+        return tf.ensure_shape(records, (numbers.shape[0],))
 
     def _read(self, numbers: np.ndarray) -> np.ndarray:
-        found = np.empty(len(numbers), object)
+        records = np.empty(len(numbers), object)
         places = np.searchsorted(self._ends, numbers, side="right")
         for i, (number, place) in enumerate(zip(numbers.tolist(), places.tolist(), strict=True)):
             starts = self._starts_of[place]
             at = number - (int(self._ends[place - 1]) if place else 0)
             begin, end = int(starts[at]), int(starts[at + 1])
             with open(self._files[place], "rb", buffering=0) as file:
-                found[i] = os.pread(file.fileno(), end - begin - _HEAD - _FOOT, begin + _HEAD)
+                records[i] = os.pread(file.fileno(), end - begin - _HEAD - _FOOT, begin + _HEAD)
                 if stamp(file.fileno()) != self._stamps[place]:
                     raise changed("tfrecords", self._files[place])
-        return found
+        return records
 
     def _decoded(self, record: tf.Tensor) -> tf.Tensor:
         parsed = tf.io.parse_single_example(record, {self._image: tf.io.FixedLenFeature([], tf.string)})
@@ -141,13 +141,13 @@ class TFRecords(ganlab.Dataset):
         beside = file.with_name(file.name + INDEX)
         if beside.is_file():
             try:
-                found = np.load(beside, mmap_mode="r", allow_pickle=False)  # of which a header may claim any size
+                index = np.load(beside, mmap_mode="r", allow_pickle=False)  # of which a header may claim any size
             except (OSError, ValueError) as error:
                 raise self._torn(beside, f"cannot be read: {error}") from None
-            if found.ndim == 1 and found.dtype == np.int64 and found.size and found[0] == 0 and found[-1] == size:
-                pieces = range(0, found.size - 1, _PIECE)
-                if all((np.diff(found[at : at + _PIECE + 1]) > _HEAD + _FOOT).all() for at in pieces):
-                    return np.array(found)
+            if index.ndim == 1 and index.dtype == np.int64 and index.size and index[0] == 0 and index[-1] == size:
+                pieces = range(0, index.size - 1, _PIECE)
+                if all((np.diff(index[at : at + _PIECE + 1]) > _HEAD + _FOOT).all() for at in pieces):
+                    return np.array(index)
             raise self._torn(beside, f"is not the index of {file.name}")
         starts = [0]
         with open(file, "rb") as opened:

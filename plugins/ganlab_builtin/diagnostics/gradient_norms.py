@@ -72,16 +72,16 @@ class GradientNorms(ganlab.Diagnostic):
         return ganlab.Findings(figures, replicas, pictures={"depth": picture})
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains if norms change by more than a hundredfold over the depth."""
+        """Warns if norms change by more than a hundredfold over the depth."""
         layers = sum(name.startswith("activations/") for name in figures)
         slope = figures["decades_per_layer"]
         if abs(slope) * (layers - 1) <= _DECADES:
             return None
-        seen = "vanish: the first layers hardly learn" if slope > 0 else "explode: the first layers learn by leaps"
+        problem = "vanish: the first layers hardly learn" if slope > 0 else "explode: the first layers learn by leaps"
         limit = "larger" if slope > 0 else "smaller"
         return (
             f"On their way back through {layers} layers the critic's gradients change by a factor of "
-            f"{10 ** abs(slope):.2g} a layer: they {seen}. Try experiment.constraints = "
+            f"{10 ** abs(slope):.2g} a layer: they {problem}. Try experiment.constraints = "
             f"[@constraints.gradient_penalty()], or a {limit} constraints.weight_clipping.limit, or a shallower critic."
         )
 

@@ -56,8 +56,8 @@ class LipschitzInterval(ganlab.Diagnostic):
         # A conditional critic is one function for each label: both points of a pair are scored under the first's.
         paired = scores[others] if labels is None else critic.scores(points[others], labels).astype(np.float64)
         distances = np.linalg.norm((points - points[others]).reshape(len(points), -1).astype(np.float64), axis=1)
-        apart = distances > 0
-        rises = np.abs(scores - paired)[apart] / distances[apart]
+        distinct = distances > 0
+        rises = np.abs(scores - paired)[distinct] / distances[distinct]
         figures = {"slopes": float(critic.slopes(points, labels).max()), "pairs": float(rises.max(initial=0.0))}
         figures["lower"] = max(figures.values())
         if critic.bounds:
@@ -66,7 +66,7 @@ class LipschitzInterval(ganlab.Diagnostic):
         return ganlab.Findings(figures)
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of a certificate that an example contradicts."""
+        """Warns of a certificate that an example contradicts."""
         upper = figures.get("upper")
         if upper is None or figures["lower"] <= upper * (1 + _ROUNDING):
             return None

@@ -63,18 +63,18 @@ class Slopes(ganlab.Diagnostic):
         return ganlab.Findings(figures, replicas)
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of slopes far from the target."""
+        """Warns of slopes far from the target."""
         slope = figures["interpolated/mean"]
         if self.target is None or _FLAT * self.target <= slope < _STEEP * self.target:
             return None
         if slope > self.target:
-            seen = "it is not held Lipschitz"
+            problem = "it is not held Lipschitz"
             remedy = (
                 "a larger weight of its penalty, for example constraints.gradient_penalty.weight, or a constraint if "
                 "there is none: experiment.constraints = [@constraints.gradient_penalty()]"
             )
         else:
-            seen = "it is held back too much, and tells the generator little"
+            problem = "it is held back too much, and tells the generator little"
             remedy = (
                 "a larger limit, for example constraints.weight_clipping.limit, a larger weight of a penalty that "
                 "draws slopes to a target, a smaller one of a penalty that only lowers them, or a larger "
@@ -82,5 +82,5 @@ class Slopes(ganlab.Diagnostic):
             )
         return (
             f"The critic's mean slope between real and generated examples is {slope:.3g} where {self.target:g} is "
-            f"meant: {seen}. Try {remedy}."
+            f"meant: {problem}. Try {remedy}."
         )

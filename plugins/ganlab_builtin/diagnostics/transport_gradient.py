@@ -54,15 +54,15 @@ class TransportGradient(ganlab.Diagnostic):
             )
         real, fake = critic.more(self.points)
         labels = critic.more_labels(self.points)
-        found = critic.input_gradients(real, labels).reshape(len(real), -1).astype(float)
+        gradients = critic.input_gradients(real, labels).reshape(len(real), -1).astype(float)
         best = np.asarray(dataset.potential_gradient(tf.constant(real))).reshape(len(real), -1).astype(float)
-        lengths = np.linalg.norm(found, axis=1) * np.linalg.norm(best, axis=1)
-        products = (found * best).sum(axis=1)
+        lengths = np.linalg.norm(gradients, axis=1) * np.linalg.norm(best, axis=1)
+        products = (gradients * best).sum(axis=1)
         cosines = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
         estimate = float(critic.scores(real, labels).mean(dtype=float) - critic.scores(fake, labels).mean(dtype=float))
         figures = {
             "cosine": float(cosines.mean()),
-            "squared_error": float(np.square(found - best).sum(axis=1).mean()),
+            "squared_error": float(np.square(gradients - best).sum(axis=1).mean()),
             "estimate": estimate,
             "exact": float(dataset.wasserstein),
         }

@@ -67,7 +67,7 @@ class Units(ganlab.Diagnostic):
         return ganlab.Findings(figures)
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of the layer that has most idle units, if those are more than half."""
+        """Warns of the layer with most idle units, if those are more than half."""
         name, fraction = max(figures.items(), key=lambda item: item[1])
         if fraction <= _MOSTLY:
             return None

@@ -48,7 +48,7 @@ class Weights(ganlab.Diagnostic):
         return ganlab.Findings(figures, histograms=critic.weights, pictures={"all": picture})
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains if most weights are at the largest, as under a clipping limit."""
+        """Warns if most weights are at the largest, as under a clipping limit."""
         if figures["at_largest"] <= _MOSTLY:
             return None
         return (

@@ -72,25 +72,25 @@ class LabelAccuracy(OverFeatures):
         classes = asked_classes("label_accuracy", sample)
         self.features.prepare(dataset)
         labels = np.arange(self.samples) % classes
-        right = self._found(np.asarray(sample(self.samples, self.seed, labels))) == labels
-        by_class = [right[labels == label].mean() for label in range(min(classes, self.samples))]
-        numbers, shown = labelled(dataset, self.seed)
+        correct = self._predicted(np.asarray(sample(self.samples, self.seed, labels))) == labels
+        by_class = [correct[labels == label].mean() for label in range(min(classes, self.samples))]
+        numbers, real_labels = labelled(dataset, self.seed)
         chosen = np.random.default_rng(self.seed).permutation(len(numbers))[: self.samples]
-        real = self._found(real_examples(dataset, numbers[chosen], self.seed)) == shown[chosen]
+        real_correct = self._predicted(real_examples(dataset, numbers[chosen], self.seed)) == real_labels[chosen]
         return {
-            "accuracy": float(right.mean()),
+            "accuracy": float(correct.mean()),
             "worst_class": float(min(by_class)),
-            "real_accuracy": float(real.mean()),
+            "real_accuracy": float(real_correct.mean()),
         }
 
-    def _found(self, x: np.ndarray) -> np.ndarray:
-        found = self.features.probabilities(x)
-        if found is None:
+    def _predicted(self, x: np.ndarray) -> np.ndarray:
+        probabilities = self.features.probabilities(x)
+        if probabilities is None:
             raise ganlab.IncompatibleError(
                 f"evaluators.label_accuracy needs class probabilities, and {type(self.features).__name__} gives none. "
                 "Set evaluators.label_accuracy.features = @features.classifier()."
             )
-        return np.argmax(found, axis=1)
+        return np.argmax(probabilities, axis=1)
 
 
 class ClassFrechetDistance(OverFeatures):
@@ -188,5 +188,5 @@ def asked_classes(evaluator: str, sample: Any) -> int:
 def labelled(dataset: ganlab.Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of at most 100,000 examples and their classes, int64 `(n,)` each."""
     numbers = np.arange(_LABELLED if dataset.size is None else min(_LABELLED, dataset.size))
-    given = {"seed": seed} if "seed" in inspect.signature(dataset.labels).parameters else {}
-    return numbers, np.asarray(dataset.labels(tf.constant(numbers, tf.int64), **given), np.int64)
+    optional = {"seed": seed} if "seed" in inspect.signature(dataset.labels).parameters else {}
+    return numbers, np.asarray(dataset.labels(tf.constant(numbers, tf.int64), **optional), np.int64)

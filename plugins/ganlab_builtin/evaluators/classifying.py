@@ -71,13 +71,13 @@ class ClassifierScore(OverFeatures):
         }
 
     def _probabilities(self, x: np.ndarray) -> np.ndarray:
-        found = self.features.probabilities(x)
-        if found is None:
+        probabilities = self.features.probabilities(x)
+        if probabilities is None:
             raise ganlab.IncompatibleError(
                 f"evaluators.classifier_score needs class probabilities, and {type(self.features).__name__} gives none."
                 " Set evaluators.classifier_score.features = @features.classifier()."
             )
-        return np.asarray(found, np.float64)
+        return np.asarray(probabilities, np.float64)
 
 
 def score(probabilities: np.ndarray) -> float:

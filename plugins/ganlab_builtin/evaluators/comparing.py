@@ -61,7 +61,7 @@ class OverFeatures(ganlab.Evaluator):
         return self.possible
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains if the features report that they are useless."""
+        """Reports what the features report of themselves."""
         features: ganlab.Features | None = self.features
         return None if features is None else features.diagnose()
 

@@ -94,5 +94,5 @@ def gaussian_frechet(mean: np.ndarray, covariance: np.ndarray, mean_r: np.ndarra
     values, vectors = np.linalg.eigh(covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     cross = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ covariance_r @ root), 0.0)).sum()
-    apart = float(np.sum((mean - mean_r) ** 2))
-    return max(0.0, apart + float(np.trace(covariance) + np.trace(covariance_r) - 2.0 * cross))
+    between_means = float(np.sum((mean - mean_r) ** 2))
+    return max(0.0, between_means + float(np.trace(covariance) + np.trace(covariance_r) - 2.0 * cross))

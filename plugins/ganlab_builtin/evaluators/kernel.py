@@ -76,16 +76,16 @@ class KernelDistance(OverFeatures):
         return self.distances(drawn, lambda x, y: polynomial_mmd(x, y, self.degree))
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of features that are untrained, or so large that even two real samples are far apart."""
-        said = super().diagnose(figures)
-        apart = abs(figures.get("real_against_real", 0.0))
-        if said is None and apart > _APART:
-            said = (
-                f"Two samples of real examples are {apart:.2g} apart, which should be about 0: these features have no "
+        """Reports features that are untrained, or so large that even two real samples are far apart."""
+        complaint = super().diagnose(figures)
+        gap = abs(figures.get("real_against_real", 0.0))
+        if complaint is None and gap > _APART:
+            complaint = (
+                f"Two samples of real examples are {gap:.2g} apart, which should be about 0: these features have no "
                 "usable scale, like those of an untrained network. Figures over them are not comparable with others. "
                 "Set evaluators.kid.features to trained ones, for example @features.classifier()."
             )
-        return said
+        return complaint
 
 
 def polynomial_mmd(x: np.ndarray, y: np.ndarray, degree: int = 3) -> float:

@@ -94,7 +94,7 @@ class ModeCoverage(ganlab.Evaluator):
         return {"modes": (0.0, float(count)), "high_quality": (0.0, 1.0), "reverse_kl": (0.0, math.log(count))}
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of no mode found, of samples that miss the modes, and of modes that are as good as lost."""
+        """Reports that no mode was found, that samples miss the modes, or that modes are nearly lost."""
         if not figures["modes"]:
             return (
                 "No sample is near any mode: the generator has learned nothing, or has lost it. See whether the "

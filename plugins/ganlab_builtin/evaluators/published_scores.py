@@ -179,9 +179,9 @@ class PublishedScores(OverFeatures):
         return figures | {"samples": float(moments.count), "real_examples": float(reference.count or "nan")}
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
-        """Complains of features that are useless, and of statistics of unknown origin."""
-        if said := super().diagnose(figures):
-            return said
+        """Reports useless features, and statistics of unknown origin."""
+        if complaint := super().diagnose(figures):
+            return complaint
         if not self._unnamed:
             return None
         return (
@@ -224,24 +224,24 @@ class PublishedScores(OverFeatures):
         return np.asarray(self.features.embed(x), np.float64)
 
     def _probabilities(self, x: np.ndarray) -> np.ndarray:
-        found = self.features.probabilities(x)
-        if found is None:
+        probabilities = self.features.probabilities(x)
+        if probabilities is None:
             raise ganlab.IncompatibleError(
                 f"{_SELECTOR} needs class probabilities for the inception score, and {type(self.features).__name__} "
                 f"gives none. Set {_SELECTOR}.splits = 0 to leave that score out."
             )
-        return np.asarray(found, np.float64)
+        return np.asarray(probabilities, np.float64)
 
     def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
         facts = self._facts(dataset, count)
-        kept = None
+        known = None
         if self.statistics is not None and (self._only or self.statistics.exists()):
-            kept = self._read(facts)
+            known = self._read(facts)
         elif self._made is not None and self._made.facts == facts:
-            kept = self._made
-        if kept is not None and not (self.subsets or self.nearest):
-            return kept
+            known = self._made
+        if known is not None and not (self.subsets or self.nearest):
+            return known
         moments = Moments()
         for start in range(0, count, _PIECE):
             numbers = tf.range(start, min(start + _PIECE, count), dtype=tf.int64)
@@ -249,10 +249,10 @@ class PublishedScores(OverFeatures):
             moments.add(rows)
             if self.subsets or self.nearest:
                 real.add(rows)
-        if kept is not None:
-            return kept
-        self._made = found = Statistics(moments.mean, moments.covariance(), count, facts)
-        return found
+        if known is not None:
+            return known
+        self._made = statistics = Statistics(moments.mean, moments.covariance(), count, facts)
+        return statistics
 
     def write_statistics(self) -> None:
         """Writes the file of statistics, if it is named and missing, from the last evaluation.
@@ -285,23 +285,23 @@ class PublishedScores(OverFeatures):
     def _read(self, facts: dict[str, Any]) -> Statistics:
         assert self.statistics is not None
         try:
-            found = statistics_file.read(self.statistics)
+            statistics = statistics_file.read(self.statistics)
         except (statistics_file.UnusableError, OSError) as error:
             raise self._refusal(f"cannot be used: {error}.") from error
-        self._unnamed = not found.facts
-        if found.facts:
-            there, here = found.facts.get("features"), facts["features"]
-            if there and here and there != here:
-                raise self._refusal(f"was made with other features: {there} and not {here}. Name a new file for these.")
-            there, here = found.facts.get("pattern"), facts["pattern"]
-            if not _near(there, here):
+        self._unnamed = not statistics.facts
+        if statistics.facts:
+            stored, own = statistics.facts.get("features"), facts["features"]
+            if stored and own and stored != own:
+                raise self._refusal(f"was made with other features: {stored} and not {own}. Name a new file for these.")
+            stored, own = statistics.facts.get("pattern"), facts["pattern"]
+            if not _near(stored, own):
                 raise self._refusal("was made with other features. Name a new file for these.")
-            for name, what in (
+            for name, difference in (
                 () if self._only else (("data", "of other data"), ("real_examples", "of another number of examples"))
             ):
-                if found.facts.get(name) != facts[name]:
-                    raise self._refusal(f"is {what}. Name a new file for these.")
-        return found
+                if statistics.facts.get(name) != facts[name]:
+                    raise self._refusal(f"is {difference}. Name a new file for these.")
+        return statistics
 
     def _refusal(self, rule: str) -> ganlab.ConfigError:
         name = "reference" if self._only else "statistics"
@@ -310,11 +310,11 @@ class PublishedScores(OverFeatures):
     def _kernel_distance(self, generated: Rows, real: Rows) -> dict[str, float]:
         # torch-fidelity's generator and order, so that the same features have the same subsets.
         random = np.random.RandomState(self.seed)
-        found = []
+        distances = []
         for _ in range(self.subsets):
             x, y = (rows.take(random.choice(rows.count, self.subset_size, replace=False)) for rows in (generated, real))
-            found.append(polynomial_mmd(x, y))
-        return {"kernel_distance": float(np.mean(found)), "kernel_distance_deviation": float(np.std(found))}
+            distances.append(polynomial_mmd(x, y))
+        return {"kernel_distance": float(np.mean(distances)), "kernel_distance_deviation": float(np.std(distances))}
 
     def _precision_recall(self, generated: Rows, real: Rows) -> dict[str, float]:
         x, y = (rows.take(range(min(self.nearest, rows.count))) for rows in (generated, real))
@@ -344,10 +344,12 @@ def _takes_start(draw: Callable[..., Any]) -> bool:
     return "start" in inspect.signature(draw).parameters
 
 
-def _near(there: Any, here: list[float]) -> bool:
+def _near(stored: Any, computed: list[float]) -> bool:
     """Whether two lists of numbers agree but for rounding."""
     try:
-        values = np.asarray(there, np.float64)
+        values = np.asarray(stored, np.float64)
     except (TypeError, ValueError, OverflowError):
         return False
-    return values.shape == (len(here),) and bool(np.allclose(values, here, rtol=1e-2, atol=1e-3 * np.abs(here).max()))
+    return values.shape == (len(computed),) and bool(
+        np.allclose(values, computed, rtol=1e-2, atol=1e-3 * np.abs(computed).max())
+    )

@@ -37,10 +37,10 @@ class Moments:
             self.count, self.mean, self._squares = len(rows), mean, squares
             return
         total = self.count + len(rows)
-        apart = mean - self.mean
+        shift = mean - self.mean
         self._squares += squares
-        self._squares += np.outer(apart, apart * (self.count * len(rows) / total))
-        self.mean = self.mean + apart * (len(rows) / total)
+        self._squares += np.outer(shift, shift * (self.count * len(rows) / total))
+        self.mean = self.mean + shift * (len(rows) / total)
         self.count = total
 
     def covariance(self) -> np.ndarray:

@@ -76,11 +76,11 @@ class Classifier(ganlab.Features):
         with tf.distribute.get_strategy().scope():
             model = network.build(tuple(dataset.sample_shape), dataset.classes, **measures)
         path = storing.path("classifier", dataset, {"version": _VERSION, **asdict(settings)})
-        found = storing.load(path)
-        accuracy = found.facts.get("held_out_accuracy") if found is not None else None
+        stored = storing.load(path)
+        accuracy = stored.facts.get("held_out_accuracy") if stored is not None else None
         shapes = [tuple(v.shape) for v in model.weights]
-        if found is not None and isinstance(accuracy, float) and [a.shape for a in found.arrays] == shapes:
-            model.set_weights(found.arrays)
+        if stored is not None and isinstance(accuracy, float) and [a.shape for a in stored.arrays] == shapes:
+            model.set_weights(stored.arrays)
             source = f"read from {path}"
         else:
             storing.check(path)  # before a minute of training, not after
@@ -108,7 +108,7 @@ class Classifier(ganlab.Features):
         return np.asarray(tf.nn.softmax(self._outputs(x)[1]))
 
     def diagnose(self) -> str | None:
-        """Complains of a network that classifies hardly better than by guessing."""
+        """Reports a network that classifies hardly better than by guessing."""
         if self._dataset is None or self.held_out_accuracy is None:
             return None
         guessing = 1.0 / (self._dataset.classes or 1)
@@ -138,9 +138,9 @@ class Classifier(ganlab.Features):
             raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
 
 
-def _say(what: str) -> None:
+def _say(text: str) -> None:
     """Prints a line on standard error while the user waits for training."""
-    print(f"features.classifier: {what}.", file=sys.stderr, flush=True)
+    print(f"features.classifier: {text}.", file=sys.stderr, flush=True)
 
 
 def _progress(done: int, updates: int, began: float) -> str:

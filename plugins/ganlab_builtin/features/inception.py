@@ -163,7 +163,7 @@ class Inception(ganlab.Features):
         return {"network": "inception-2015-12-05", "weights": self._digest, "resizing": self._resizing}
 
     def diagnose(self) -> str | None:
-        """Complains of weights that were never trained: batch normalization has the statistics of a new network."""
+        """Reports weights that were never trained: batch normalization has the statistics of a new network."""
         if not self._untrained:
             return None
         return (
@@ -178,11 +178,11 @@ class Inception(ganlab.Features):
         # Features and probabilities of the same examples are asked for in turn, and are made together.
         if self._last is not None and self._last[0] is x:
             return self._last[1]
-        given, x = x, np.asarray(x, np.float32)
+        examples, x = x, np.asarray(x, np.float32)
         parts = [self._run(tf.constant(x[start : start + _BATCH])) for start in range(0, len(x), _BATCH)]
-        found = [np.concatenate([np.asarray(part) for part in output]) for output in zip(*parts, strict=True)]
-        self._last = (given, found) if len(given) <= _KEPT else None
-        return found
+        outputs = [np.concatenate([np.asarray(part) for part in output]) for output in zip(*parts, strict=True)]
+        self._last = (examples, outputs) if len(examples) <= _KEPT else None
+        return outputs
 
 
 def _refusal(parameter: str, value: Any, rule: str) -> ganlab.ConfigError:

@@ -183,13 +183,13 @@ def _layer(block: _Block, folder: str, place: int, conv: _Conv, inputs: int) -> 
 
 def shapes() -> dict[str, tuple[int, ...]]:
     """The shape of every array of the state dict, in PyTorch's layout, by name."""
-    found: dict[str, tuple[int, ...]] = {}
+    shapes_by_name: dict[str, tuple[int, ...]] = {}
     for layer in layers():
         height, width, inputs, outputs = layer.shape
-        found[f"{layer.name}.conv.weight"] = (outputs, inputs, height, width)
+        shapes_by_name[f"{layer.name}.conv.weight"] = (outputs, inputs, height, width)
         for part in ("weight", "bias", "running_mean", "running_var"):
-            found[f"{layer.name}.bn.{part}"] = (outputs,)
-    return {**found, "fc.weight": (CLASSES, FEATURES), "fc.bias": (CLASSES,)}
+            shapes_by_name[f"{layer.name}.bn.{part}"] = (outputs,)
+    return {**shapes_by_name, "fc.weight": (CLASSES, FEATURES), "fc.bias": (CLASSES,)}
 
 
 def network(arrays: Mapping[str, np.ndarray]) -> Callable[[Any], tuple[Any, Any]]:

@@ -118,23 +118,23 @@ def _tensors(content: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, _
     """The wanted tensors of a state dict; those that are missing are left to the caller."""
     if not isinstance(content, dict):
         raise UnreadableError("it has no dict of tensors")
-    found = {name: content[name] for name in shapes if isinstance(content.get(name), _Tensor)}
-    for name, tensor in found.items():
+    tensors = {name: content[name] for name in shapes if isinstance(content.get(name), _Tensor)}
+    for name, tensor in tensors.items():
         if tensor.shape != shapes[name]:
             raise UnreadableError(f"{name} is of shape {tensor.shape}, and must be of {shapes[name]}")
         if not 0 <= tensor.start <= tensor.storage.count - math.prod(tensor.shape):
             raise UnreadableError(f"{name} reaches beyond its storage")
     # A storage may be shared, but all of them are hardly larger than all that is wanted.
-    counts = {tensor.storage.key: tensor.storage.count for tensor in found.values()}
+    counts = {tensor.storage.key: tensor.storage.count for tensor in tensors.values()}
     if sum(counts.values()) > 2 * sum(map(math.prod, shapes.values())):
         raise UnreadableError(f"its tensors lie in storages of {sum(counts.values()):,} numbers")
-    return found
+    return tensors
 
 
-def _arrays(found: Mapping[str, _Tensor], bytes_of: Callable[[_Storage], bytes]) -> dict[str, np.ndarray]:
+def _arrays(tensors: Mapping[str, _Tensor], bytes_of: Callable[[_Storage], bytes]) -> dict[str, np.ndarray]:
     values: dict[str, np.ndarray] = {}
     arrays = {}
-    for name, tensor in found.items():
+    for name, tensor in tensors.items():
         key = tensor.storage.key
         if key not in values:
             values[key] = np.frombuffer(bytes_of(tensor.storage), tensor.storage.dtype)
@@ -196,16 +196,16 @@ class _Machine:
             case "MARK":
                 self._marks.append(len(stack))
             case "TUPLE":
-                stack.append(tuple(self._taken(self._marks.pop())))
+                stack.append(tuple(self._popped(self._marks.pop())))
             case "TUPLE1" | "TUPLE2" | "TUPLE3":
-                stack.append(tuple(self._taken(-int(name[-1]))))
+                stack.append(tuple(self._popped(-int(name[-1]))))
             case "APPEND":
                 stack[-2].append(stack.pop())
             case "APPENDS":
-                items = self._taken(self._marks.pop())
+                items = self._popped(self._marks.pop())
                 stack[-1].extend(items)
             case "SETITEM" | "SETITEMS":
-                items = self._taken(-2 if name == "SETITEM" else self._marks.pop())
+                items = self._popped(-2 if name == "SETITEM" else self._marks.pop())
                 stack[-1].update(_dict(zip(items[::2], items[1::2], strict=True)))
             case "BUILD":  # gives attributes to an object, which a plain value has not
                 stack.pop()
@@ -214,7 +214,7 @@ class _Machine:
             case "BINPERSID":
                 stack.append(self._storage(stack.pop()))
             case "REDUCE":
-                function, arguments = self._taken(-2)
+                function, arguments = self._popped(-2)
                 self._room -= sum(len(item) for item in arguments if isinstance(item, (list, tuple)))
                 if function not in _FUNCTIONS.values() or self._room < 0:
                     raise UnreadableError("it makes more than a state dict has")
@@ -222,7 +222,7 @@ class _Machine:
             case _:
                 raise UnreadableError(f"it has the instruction {name}, which no state dict needs")
 
-    def _taken(self, start: int) -> list[Any]:
+    def _popped(self, start: int) -> list[Any]:
         items = self.stack[start:]
         del self.stack[start:]
         return items
@@ -239,11 +239,11 @@ class _Machine:
 
 def _named(text: str) -> Any:
     """The function or type that a pickle names, `module name`."""
-    found = _FUNCTIONS.get(text, _DTYPES.get(text.removeprefix("torch ")))
-    if found is None:
+    named = _FUNCTIONS.get(text, _DTYPES.get(text.removeprefix("torch ")))
+    if named is None:
         name = text[:_SHOWN].replace(" ", ".")
         raise UnreadableError(f"it asks for {name}, which no state dict of float tensors needs")
-    return np.dtype(found) if isinstance(found, str) else found
+    return np.dtype(named) if isinstance(named, str) else named
 
 
 def _is_size(value: Any) -> bool:
@@ -252,12 +252,12 @@ def _is_size(value: Any) -> bool:
 
 def _dict(pairs: Iterable[tuple[Any, Any]] = ()) -> dict[str, Any]:
     """In place of `collections.OrderedDict`."""
-    made = {}
+    entries = {}
     for key, value in pairs:
         if not isinstance(key, str):
             raise UnreadableError("a dict has a key that is not a name")
-        made[key] = value
-    return made
+        entries[key] = value
+    return entries
 
 
 def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *rest: Any) -> _Tensor:
@@ -266,7 +266,7 @@ def _tensor(storage: Any, start: Any, shape: Any, strides: Any, *rest: Any) -> _
     if not isinstance(storage, _Storage) or not all(map(_is_size, sizes)) or len(shape) > _MOST_AXES:
         raise UnreadableError("a tensor is not described by a few whole numbers")
     steps = [math.prod(shape[place + 1 :]) for place in range(len(shape))]
-    if any(n > 1 and step != own for n, step, own in zip(shape, steps, strides, strict=True)):
+    if any(n > 1 and step != stride for n, step, stride in zip(shape, steps, strides, strict=True)):
         raise UnreadableError("a tensor does not lie in the order of its elements")
     return _Tensor(storage, start, tuple(shape))
 

@@ -87,8 +87,8 @@ def accuracy(model: keras.Model, dataset: ganlab.Dataset, hold_out: int) -> floa
         return strategy.reduce(tf.distribute.ReduceOp.SUM, counts, axis=None)
 
     size = min(_TEST_BATCH, len(numbers))
-    taken = [numbers[start : start + size] for start in range(0, len(numbers), size)]
-    return sum(float(count(*filled(*_read(dataset, some), size))) for some in taken) / len(numbers)
+    batches = [numbers[start : start + size] for start in range(0, len(numbers), size)]
+    return sum(float(count(*filled(*_read(dataset, some), size))) for some in batches) / len(numbers)
 
 
 def update(
@@ -123,8 +123,8 @@ def correct(
 ) -> tensorflow.Tensor:
     """The number of examples in this replica's share that are classified correctly; arguments as in `update`."""
     _, logits = model(share(images), training=False)
-    right = tf.equal(tf.argmax(logits, axis=1), share(labels))
-    return tf.reduce_sum(share(weights) * tf.cast(right, tf.float32))
+    correct_rows = tf.equal(tf.argmax(logits, axis=1), share(labels))
+    return tf.reduce_sum(share(weights) * tf.cast(correct_rows, tf.float32))
 
 
 def share(x: tensorflow.Tensor) -> tensorflow.Tensor:

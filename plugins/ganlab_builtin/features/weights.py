@@ -63,11 +63,11 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
 def digest(arrays: Mapping[str, np.ndarray]) -> str:
     """A name for these weights: the same whatever kind of file they came from."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for name in sorted(arrays):
-        found.update(name.encode())
-        found.update(np.ascontiguousarray(arrays[name], "<f4").tobytes())
-    return found.hexdigest()[:20]
+        sha.update(name.encode())
+        sha.update(np.ascontiguousarray(arrays[name], "<f4").tobytes())
+    return sha.hexdigest()[:20]
 
 
 def _read_graph(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
@@ -79,10 +79,10 @@ def _read_graph(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[s
         if name not in constants:
             raise UnreadableError(f"its graph has no constant {name}")
         tensor = constants[name]
-        found = tuple(dimension.size for dimension in tensor.tensor_shape.dim)
+        recorded = tuple(dimension.size for dimension in tensor.tensor_shape.dim)
         # Before anything of this shape is made: a few bytes can claim any.
-        if found != shape or tensor.dtype != tf.float32.as_datatype_enum:
-            raise UnreadableError(f"{name} is of shape {found}, and must be float32 of {shape}")
+        if recorded != shape or tensor.dtype != tf.float32.as_datatype_enum:
+            raise UnreadableError(f"{name} is of shape {recorded}, and must be float32 of {shape}")
         return np.asarray(tf.make_ndarray(tensor))
 
     arrays: dict[str, np.ndarray] = {}
@@ -90,9 +90,9 @@ def _read_graph(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[s
     for layer in inception_2015.layers():
         kernel = constant(f"{layer.graph}/conv2d_params", layer.shape)
         arrays[f"{layer.name}.conv.weight"] = kernel.transpose(3, 2, 0, 1)
-        for part, own in parts.items():
+        for part, graph_name in parts.items():
             name = f"{layer.name}.bn.{part}"
-            arrays[name] = constant(f"{layer.graph}/batchnorm/{own}", shapes[name])
+            arrays[name] = constant(f"{layer.graph}/batchnorm/{graph_name}", shapes[name])
     classes, features = shapes["fc.weight"]
     arrays["fc.weight"] = constant("softmax/weights", (features, classes)).T
     arrays["fc.bias"] = constant("softmax/biases", (classes,))
@@ -112,8 +112,8 @@ def _read_npz(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
                     (1, 0): np.lib.format.read_array_header_1_0,
                     (2, 0): np.lib.format.read_array_header_2_0,
                 }[version]
-                found, fortran, dtype = read_header(member)
-                _check(name, found, shape)
+                recorded, fortran, dtype = read_header(member)
+                _check(name, recorded, shape)
                 if dtype.kind != "f" or dtype.itemsize > 8:
                     raise UnreadableError(f"{name} is of {dtype}, and must be floating point")
                 data = member.read(math.prod(shape) * dtype.itemsize)
@@ -139,6 +139,6 @@ def _read_safetensors(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> 
     return arrays
 
 
-def _check(name: str, found: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    if found != expected:
-        raise UnreadableError(f"{name} is of shape {found}, and must be of {expected}")
+def _check(name: str, recorded: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if recorded != expected:
+        raise UnreadableError(f"{name} is of shape {recorded}, and must be of {expected}")

@@ -107,16 +107,16 @@ class OnRay(ganlab.Launcher):
         if self._own and self._address is None:
             self._check_room(ray.cluster_resources())
 
-    def _check_room(self, there: Mapping[str, float]) -> None:
-        asked = {
+    def _check_room(self, room: Mapping[str, float]) -> None:
+        requests = {
             "CPU": self._options["num_cpus"],
             "GPU": self._options["num_gpus"],
             **(self._options["resources"] or {}),
         }
-        for name, amount in asked.items():
-            if amount > there.get(name, 0):
+        for name, amount in requests.items():
+            if amount > room.get(name, 0):
                 raise ganlab.ConfigError(
-                    f"launchers.ray: a trial requests {amount:g} {name}, and this machine has {there.get(name, 0):g}. "
+                    f"launchers.ray: a trial requests {amount:g} {name}, and this machine has {room.get(name, 0):g}. "
                     "Request less, or give a cluster's address."
                 )
 
@@ -177,11 +177,11 @@ class _Command:
             child = Child(command, environment=variables, folder=folder, log=log, grace_seconds=grace_seconds)
         except OSError:  # this machine does not see the folder
             return CANNOT_START
-        asked = False
+        is_stopping = False
         while (status := child.wait(_WAIT_SECONDS)) is None:
-            if self._stopping.is_set() and not asked:
+            if self._stopping.is_set() and not is_stopping:
                 child.stop()
-                asked = True
+                is_stopping = True
         return status
 
     def stop(self) -> None:

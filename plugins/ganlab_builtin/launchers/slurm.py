@@ -93,10 +93,10 @@ class Submitit(ganlab.Launcher):
         """
         self._submitit = require("submitit")
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
-        there = self._submitit.SlurmExecutor.affinity() > 0
-        if cluster == "slurm" and not there:
+        has_slurm = self._submitit.SlurmExecutor.affinity() > 0
+        if cluster == "slurm" and not has_slurm:
             raise _refusal("cluster", cluster, "needs srun on PATH: start the sweep on a node of the cluster.")
-        self._slurm = there if cluster is None else cluster == "slurm"
+        self._slurm = has_slurm if cluster is None else cluster == "slurm"
         if nodes > 1 and not self._slurm:
             raise _refusal("nodes", nodes, "must be 1 without Slurm, on this machine.")
         self._orphan_seconds, self.grace_seconds = orphan_seconds, float(grace_seconds)

@@ -81,17 +81,17 @@ class Server:
         self._trials.append(trial)
         return trial
 
-    def signal(self, what: str, trial: Trial) -> None:
+    def signal(self, method: str, trial: Trial) -> None:
         """Has a trial that has not begun signalled: `stop` or `kill`."""
         with contextlib.suppress(OSError):
-            self._connection.sendall(_line({what: self._trials.index(trial)}))
+            self._connection.sendall(_line({method: self._trials.index(trial)}))
 
     def fileno(self) -> int:
         """The descriptor that can be read when there is something to follow."""
         return self._connection.fileno()
 
     def follow(self) -> None:
-        """Takes in what the process has reported since the last time."""
+        """Reads what the process has reported since the last call."""
         while self.alive and select.select([self._connection], [], [], 0)[0]:
             try:
                 data = self._connection.recv(1 << 16)
@@ -129,7 +129,7 @@ class Trial(ganlab.Job):
     def __init__(self, server: Server, cold: Callable[[], Child]) -> None:
         self._server, self._cold = server, cold
         self._status: int | None = None
-        self._asked: list[str] = []
+        self._calls: list[str] = []
         self._guard: int | None = None
         self._ended_at: float | None = None
         self._child: Child | None = None
@@ -149,8 +149,8 @@ class Trial(ganlab.Job):
         if self._status is not None or self._guard is not None:
             return
         self._child = self._cold()
-        for what in self._asked:
-            getattr(self._child, what)()
+        for method in self._calls:
+            getattr(self._child, method)()
 
     def poll(self) -> int | None:
         """Its exit status, or None while it runs."""
@@ -161,7 +161,7 @@ class Trial(ganlab.Job):
             self._ended_at = self._ended_at or time.monotonic()
             if not self._server.alive or time.monotonic() - self._ended_at > _REPORT_SECONDS:
                 # Nobody is left who knows how it ended.
-                self.ended(_KILLED if "kill" in self._asked else _TERMINATED)
+                self.ended(_KILLED if "kill" in self._calls else _TERMINATED)
         return self._status
 
     def stop(self) -> None:
@@ -172,16 +172,16 @@ class Trial(ganlab.Job):
         """Kills it at once, with its process group."""
         self._ask("kill")
 
-    def _ask(self, what: str) -> None:
+    def _ask(self, method: str) -> None:
         self._server.follow()
-        self._asked.append(what)
+        self._calls.append(method)
         if self._child is not None:
-            getattr(self._child, what)()
+            getattr(self._child, method)()
         elif self._guard is not None:  # heard also while the server is stopped
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._guard, _SIGNALS[what])
+                signal.pidfd_send_signal(self._guard, _SIGNALS[method])
         else:
-            self._server.signal(what, self)
+            self._server.signal(method, self)
 
     def _forget(self) -> None:
         if self._guard is not None:

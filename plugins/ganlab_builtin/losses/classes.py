@@ -54,8 +54,8 @@ class AuxiliaryClassifier(ganlab.Loss):
         """The game's loss, plus `weight` times the cross-entropy, `(n,)`."""
         logits = batch.real_outputs[LOGITS]
         classified = cross_entropy(logits, batch)
-        right = tf.equal(tf.argmax(logits, axis=1), tf.cast(batch.labels, tf.int64))
-        replica.log("accuracy", tf.cast(right, tf.float32))
+        correct = tf.equal(tf.argmax(logits, axis=1), tf.cast(batch.labels, tf.int64))
+        replica.log("accuracy", tf.cast(correct, tf.float32))
         if self.on_samples:
             classified += cross_entropy(batch.fake_outputs[LOGITS], batch)
         return self.game.critic(real_scores, fake_scores) + self.weight * classified
@@ -83,9 +83,9 @@ class MultiHinge(ganlab.Loss):
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
         """`max(0, 1 - D_y + D_not_y)` of real examples plus the same of samples in their class, `(n,)`."""
-        made = tf.fill(tf.shape(fake_scores), tf.cast(batch.real_outputs[LOGITS].shape[1], tf.int64))
+        fake_class = tf.fill(tf.shape(fake_scores), tf.cast(batch.real_outputs[LOGITS].shape[1], tf.int64))
         real = _margin(batch.real_outputs[LOGITS], real_scores, tf.cast(batch.labels, tf.int64))
-        return real + _margin(batch.fake_outputs[LOGITS], fake_scores, made)
+        return real + _margin(batch.fake_outputs[LOGITS], fake_scores, fake_class)
 
     def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
         """`max(0, 1 - D_y + D_not_y)` of samples, `(n,)`."""
@@ -100,6 +100,6 @@ def cross_entropy(logits: tf.Tensor, batch: ganlab.Batch) -> tf.Tensor:
 def _margin(logits: tf.Tensor, scores: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """How far the label's logit falls short of being ahead by one, `(n,)`; the last class has minus the score."""
     whole = tf.concat([logits, -scores[:, None]], axis=1)
-    own = tf.one_hot(labels, whole.shape[1], dtype=whole.dtype)
-    others = tf.reduce_max(tf.where(own > 0, tf.constant(-1e30, whole.dtype), whole), axis=1)
-    return tf.nn.relu(1.0 - tf.reduce_sum(own * whole, axis=1) + others)
+    one_hot = tf.one_hot(labels, whole.shape[1], dtype=whole.dtype)
+    others = tf.reduce_max(tf.where(one_hot > 0, tf.constant(-1e30, whole.dtype), whole), axis=1)
+    return tf.nn.relu(1.0 - tf.reduce_sum(one_hot * whole, axis=1) + others)

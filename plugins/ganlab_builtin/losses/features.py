@@ -46,5 +46,5 @@ class FeatureMatching(AroundAGame):
     ) -> tf.Tensor:
         """The squared distance of the means, the same for every sample, `(n,)`."""
         real, fake = (rows(outputs[self.output]) for outputs in (batch.real_outputs, batch.fake_outputs))
-        apart = replica.mean(tf.reduce_mean(real - fake, axis=0))
-        return tf.fill([fake.shape[0]], tf.reduce_sum(tf.square(apart)))
+        difference = replica.mean(tf.reduce_mean(real - fake, axis=0))
+        return tf.fill([fake.shape[0]], tf.reduce_sum(tf.square(difference)))

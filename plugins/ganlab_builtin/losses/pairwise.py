@@ -45,5 +45,5 @@ def mean_over_others(values: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
             "The loss compares the examples of a batch with one another, and the batch has only one. Set "
             "experiment.batch_size and experiment.generator_batch_size to 2 or more."
         )
-    own = tf.one_hot(own_places(n, replica), size, dtype=values.dtype)
-    return tf.reduce_sum((1.0 - own) * values, axis=1) / (size - 1)
+    one_hot = tf.one_hot(own_places(n, replica), size, dtype=values.dtype)
+    return tf.reduce_sum((1.0 - one_hot) * values, axis=1) / (size - 1)

@@ -57,6 +57,6 @@ class TopK(AroundAGame):
         rank = tf.reduce_sum(tf.cast(ahead, losses.dtype), axis=1)
         # Rounding must not take one away: 0.3 * 10 is 3.
         k = tf.maximum(tf.floor(tf.cast(self.fraction * tf.constant(float(size)), losses.dtype) + 1e-3), 1.0)
-        kept = tf.cast(rank < k, losses.dtype)
-        replica.log("kept", kept)
-        return fixed(kept * size / k) * losses
+        is_kept = tf.cast(rank < k, losses.dtype)
+        replica.log("kept", is_kept)
+        return fixed(is_kept * size / k) * losses

@@ -40,18 +40,18 @@ def tpu(*, address: str = "", connect_attempts: Annotated[int, Ge(1)] = 5) -> tf
     Raises:
         IncompatibleError: The TPU is missing or could not be reached.
     """
-    found = address or _address()
+    place = address or _address()
     transient = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, ConnectionError, TimeoutError)
     try:
-        resolver = retry(lambda: _connect(found), attempts=connect_attempts, transient=transient, sleep=time.sleep)
+        resolver = retry(lambda: _connect(place), attempts=connect_attempts, transient=transient, sleep=time.sleep)
     except transient as error:
         raise ganlab.IncompatibleError(
-            f"strategies.tpu could not reach the TPU {found!r} in {connect_attempts} attempts: {_line(error)}. Check "
+            f"strategies.tpu could not reach the TPU {place!r} in {connect_attempts} attempts: {_line(error)}. Check "
             "that it runs and that this machine reaches it, or raise strategies.tpu.connect_attempts."
         ) from error
     except (tf.errors.OpError, ImportError, OSError, RuntimeError, ValueError) as error:
         raise ganlab.IncompatibleError(
-            f"strategies.tpu found no TPU at {found!r}: {_line(error)}. Check strategies.tpu.address and that "
+            f"strategies.tpu found no TPU at {place!r}: {_line(error)}. Check strategies.tpu.address and that "
             "ganlab's extra [tpu] is installed, or use strategies.mirrored or strategies.one_device."
         ) from error
     return tf.distribute.TPUStrategy(resolver)

@@ -48,8 +48,8 @@ def asked() -> list[str]:
 def _service(name: str) -> Any:
     if name not in asked():
         return _Off()
-    module, made = _SERVICES[name]
-    return getattr(importlib.import_module(f"{__name__}.{module}"), made)()
+    module, factory = _SERVICES[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), factory)()
 
 
 def _notify() -> Any:

@@ -54,8 +54,8 @@ class MlflowTracker:
             self._had = {tag: max(m.step for m in client.get_metric_history(self._id, tag)) for tag in reduced}
             return
         title = os.environ.get("MLFLOW_EXPERIMENT_NAME") or run.path.absolute().parent.name or "ganlab"
-        found = client.get_experiment_by_name(title)
-        number = found.experiment_id if found else client.create_experiment(title)
+        experiment = client.get_experiment_by_name(title)
+        number = experiment.experiment_id if experiment else client.create_experiment(title)
         self._id, self._had = client.create_run(number, run_name=run.path.name).info.run_id, {}
         note.write_text(self._id, encoding="utf-8")
         self._describe(run)

@@ -68,9 +68,9 @@ class Notify:
                 ) from None
             if code:
                 errors.seek(max(0, errors.seek(0, os.SEEK_END) - _SHOWN))
-                said = errors.read(_SHOWN).decode(errors="replace").strip()
+                printed = errors.read(_SHOWN).decode(errors="replace").strip()
                 raise ganlab.ConfigError(
-                    f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {code}{': ' * bool(said)}{said}"
+                    f"GANLAB_NOTIFY: {self._command[0]!r} ended with exit status {code}{': ' * bool(printed)}{printed}"
                 )
 
     def _call(self, environment: Mapping[str, str], errors: IO[bytes]) -> int:

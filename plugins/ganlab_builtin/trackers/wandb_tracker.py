@@ -76,9 +76,9 @@ def _id(run: ganlab.Run) -> str:
     note = run.path / _ID
     if note.exists():
         return note.read_text(encoding="utf-8").strip()[:64]
-    found = hashlib.sha256(f"{run.path.absolute()} {run.info.get('started')} {os.urandom(8).hex()}".encode())
-    note.write_text(found.hexdigest()[:16], encoding="utf-8")
-    return found.hexdigest()[:16]
+    digest = hashlib.sha256(f"{run.path.absolute()} {run.info.get('started')} {os.urandom(8).hex()}".encode())
+    note.write_text(digest.hexdigest()[:16], encoding="utf-8")
+    return digest.hexdigest()[:16]
 
 
 def _plain(value: Any) -> Any:
