@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from ganlab.errors import TrainingFailedError
-from ganlab_verify.cases import Finding, departure
-from ganlab_verify.comparing import Measure, first_departure
+from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference, Train
 from ganlab_verify.report import Row, Source
 from ganlab_verify.shapes import at, look
 from ganlab_verify.tpu import obstacles
 from ganlab_verify.trace import Trace
 from ganlab_verify.trainings import Bench, recipe_of
-from ganlab_verify.verdict import diverged, failed, passed
+from ganlab_verify.verdict import departed, diverged, passed
 
 NAME = "graph"
 
@@ -89,12 +88,7 @@ def _in_python(train: Train) -> Train:
 def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
     _, compared = reference.against(train)
     measures += [(how, measure) for measure in compared]
-    first = first_departure(compared)
-    if first is None:
-        return None
-    cause, means = _MEANS[how]
-    finding = Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
-    return failed(NAME, finding, compared, how)
+    return departed(NAME, compared, how, *_MEANS[how])
 
 
 def _not_static(unknown: Sequence[str]) -> Row:
