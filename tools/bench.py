@@ -23,11 +23,12 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, limit, loops, replicas, whole_runs
+from benchmarks import engine, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
 
-# Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
+# Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory. `guards`
+# splits the CPU, which must precede any other use of TensorFlow here.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "loops": loops.loops,
     "precision": loops.precision,
@@ -38,13 +39,10 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "processes": replicas.processes,
     "trials": whole_runs.trials,
     "beside": whole_runs.beside,
-    "shares": limit.shares,
-    "limit": limit.limit,
     "guards": engine.guards,
+    "limit": engine.limit,
     "constraints": engine.constraints,
-    "compiling": engine.compiling,
     "tracing": engine.tracing,
-    "growth": engine.growth,
     "diagnostics": engine.diagnostics,
 }
 

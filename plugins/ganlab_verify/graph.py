@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import tensorflow as tf
 
-from ganlab.commands import Recipe
 from ganlab.errors import TrainingFailedError
-from ganlab_verify.cases import Finding, departure
-from ganlab_verify.comparing import Measure, first_departure
+from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference, Train
 from ganlab_verify.report import Row, Source
-from ganlab_verify.shapes import line_of, look
+from ganlab_verify.shapes import at, look
+from ganlab_verify.tpu import obstacles
 from ganlab_verify.trace import Trace
 from ganlab_verify.trainings import Bench, recipe_of
-from ganlab_verify.verdict import diverged, failed, passed
+from ganlab_verify.verdict import departed, diverged, passed
 
 NAME = "graph"
 
@@ -62,12 +59,13 @@ def check(source: Source, *, iterations: int) -> Row:
     row = _compared("eagerly", reference, _in_python(reference.trained(eager)), measures)
     if row is not None:
         return row
+    compiled = Bench(recipe, 0, optimizers="sgd", rates=rates, jit="on")
     try:
-        row = _compared("compiled by XLA", reference, reference.trained(_compiled(recipe, rates)), measures)
+        row = _compared("compiled by XLA", reference, reference.trained(compiled), measures)
     except TrainingFailedError as error:
         if not isinstance(error.__cause__, tf.errors.OpError):
             raise
-        return _not_compiled(error.__cause__)
+        return _not_compiled(compiled.trainer.graph(), error.__cause__)
     if row is not None:
         return row
     notes = ["Every tensor has a static shape."]
@@ -77,10 +75,6 @@ def check(source: Source, *, iterations: int) -> Row:
             "uncompiled."
         )
     return passed(NAME, measures, notes)
-
-
-def _compiled(recipe: Recipe, rates: tuple[float, float]) -> Bench:
-    return Bench(recipe, 0, optimizers="sgd", rates=rates, jit="on")
 
 
 def _in_python(train: Train) -> Train:
@@ -94,12 +88,7 @@ def _in_python(train: Train) -> Train:
 def _compared(how: str, reference: Reference, train: Train, measures: list[tuple[str, Measure]]) -> Row | None:
     _, compared = reference.against(train)
     measures += [(how, measure) for measure in compared]
-    first = first_departure(compared)
-    if first is None:
-        return None
-    cause, means = _MEANS[how]
-    finding = Finding(cause, first.group, first.iteration, first.distance, f"{departure(first)}. {means}")
-    return failed(NAME, finding, compared, how)
+    return departed(NAME, compared, how, *_MEANS[how])
 
 
 def _not_static(unknown: Sequence[str]) -> Row:
@@ -111,29 +100,20 @@ def _not_static(unknown: Sequence[str]) -> Row:
     return Row(NAME, "failed", float(len(unknown)), 0.0, detail, {"cause": "unknown shape", "tensors": list(unknown)})
 
 
-def _not_compiled(error: tf.errors.OpError) -> Row:
+def _not_compiled(graph: tf.Graph, error: tf.errors.OpError) -> Row:
     """The row of a graph that XLA rejects: the operations without a kernel, and the line that uses the first."""
-    text = str(error)
-    operations = sorted(set(re.findall(r"(\w+) \(No registered", text)))
-    created = text.partition("The op is created at:")[2]
-    places = re.findall(r'File "([^"]+)", line (\d+)', created)
-    folder = _common_folder([name for name, _ in places])
-    frames = [(str(folder / name), int(line)) for name, line in places]
+    first, *others = obstacles.of_lowering(graph, error, whole=False)
+    operations = sorted({one.op for one in (first, *others) if one.reason == obstacles.NO_KERNEL})
     if operations:
         many = "s" if len(operations) > 1 else ""
         detail = (
-            f"XLA has no kernel for the operation{many} {', '.join(operations)}{line_of(frames)}, so neither "
+            f"XLA has no kernel for the operation{many} {', '.join(operations)}{at(first.line)}, so neither "
             "experiment.jit = 'on' nor a TPU can run this. Use other operations there."
         )
     else:
-        detail = f"XLA cannot compile the gradients{line_of(frames)}: {text.strip().splitlines()[-1][:300]}"
-    return Row(NAME, "failed", None, None, detail, {"cause": "no XLA kernel", "operations": operations, "error": text})
-
-
-def _common_folder(names: Sequence[str]) -> Path:
-    """The folder that all these files lie in: XLA leaves out the common beginning of their paths."""
-    folders = Path(str(tf.__file__)).parents
-    return max(folders, key=lambda folder: sum((folder / name).is_file() for name in names))
+        detail = f"XLA cannot compile the gradients{at(first.line)}: {first.reason}"
+    data = {"cause": "no XLA kernel", "operations": operations, "error": str(error)}
+    return Row(NAME, "failed", None, None, detail, data)
 
 
 @contextlib.contextmanager

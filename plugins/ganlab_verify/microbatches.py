@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from ganlab.errors import IncompatibleError
-from ganlab_verify.cases import Finding, departure
-from ganlab_verify.comparing import Measure, first_departure
+from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference
 from ganlab_verify.report import Row, Source
 from ganlab_verify.trainings import Bench, recipe_of
-from ganlab_verify.verdict import diverged, failed, passed
+from ganlab_verify.verdict import departed, diverged, passed
 
 NAME = "microbatches"
 PARTS = (2, 4)
+
+_MEANS = (
+    "The parts of a batch do not add up to the whole: a loss, a penalty or a layer mixes the examples that it is "
+    "given, and these are now those of one part. Return one value for each example; what needs the whole batch belongs "
+    "in advance, or in replica.mean, .sum, .max and .gather, which refuse microbatches."
+)
 
 
 def check(source: Source, *, iterations: int) -> Row:
@@ -45,14 +50,7 @@ def check(source: Source, *, iterations: int) -> Row:
             return Row(NAME, "refused", None, None, str(error), {"cause": "needs the whole batch"})
         where = f"in {parts} microbatches"
         measures += [(where, measure) for measure in compared]
-        first = first_departure(compared)
-        if first is not None:
-            words = (
-                f"{departure(first)}. The parts of a batch do not add up to the whole: a loss, a penalty or a layer "
-                "mixes the examples that it is given, and these are now those of one part. Return one value for each "
-                "example; what needs the whole batch belongs in advance, or in replica.mean, .sum, .max and .gather, "
-                "which refuse microbatches."
-            )
-            finding = Finding("mixes examples", first.group, first.iteration, first.distance, words)
-            return failed(NAME, finding, compared, where)
+        row = departed(NAME, compared, where, "mixes examples", _MEANS)
+        if row is not None:
+            return row
     return passed(NAME, measures)

@@ -35,7 +35,7 @@ class Reference:
 
     def trained(self, bench: Bench) -> Train:
         """The same iterations on another bench, from the starts that are asked for."""
-        return lambda starts: [bench.train(self._iterations, perturbed=seed) for seed in starts]
+        return lambda starts: [bench.traced(self._iterations, perturbed=seed) for seed in starts]
 
     def against(self, train: Train) -> tuple[list[Trace], list[Measure]]:
         """Compares another training with this one, from further starts if a departure may be a rectifier's.

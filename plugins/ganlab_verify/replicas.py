@@ -74,7 +74,7 @@ def _without(recipe: Recipe) -> Mapping[str, Arrays]:
         bench = Bench(recipe, 0, optimizers="sgd")
         stack = bench.state.critic.stack
         bench.state.critic.stack = partial(stack.constraints, stack.names)
-        gradients[part] = bench.train(1).iterations[0].gradients
+        gradients[part] = bench.traced(1).iterations[0].gradients
     return gradients
 
 

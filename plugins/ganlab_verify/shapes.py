@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
 
@@ -32,24 +31,17 @@ def look(experiment: Experiment, state: TrainingState) -> Step:
     strategy = experiment.strategy
     traced = tf.function(lambda number, data: strategy.run(step.iteration, args=(number, data)), autograph=False)
     graph = traced.get_concrete_function(tf.TensorSpec([], tf.int64), specs_of(experiment)).graph
-    graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
-    return Step(tuple(tensor for inner in graphs for tensor in _unknown(inner)), step.communicates)
+    return Step(tuple(_unknown(graph)), step.communicates)
 
 
-def _unknown(graph: Any) -> Iterator[str]:
-    for operation in graph.get_operations():
+def _unknown(graph: tf.Graph) -> Iterator[str]:
+    for operation in op_source.operations(graph):
         for output in operation.outputs:
             # Integers may be used to compute shapes, for example the axes that a gradient is summed over.
             if output.dtype.is_floating and not output.shape.is_fully_defined():
-                frames = [(frame.filename, frame.lineno) for frame in operation.traceback or ()]
-                yield f"{operation.type} of shape {output.shape}{line_of(frames)}"
+                yield f"{operation.type} of shape {output.shape}{at(op_source.own_line(operation))}"
 
 
-def line_of(frames: Sequence[tuple[str, int]]) -> str:
-    """The innermost line outside TensorFlow, Keras and the core, as " at FILE:LINE"; empty without one.
-
-    Args:
-        frames: Files and lines, outermost first.
-    """
-    line = op_source.innermost([(file, number, "") for file, number in frames])
+def at(line: op_source.Line | None) -> str:
+    """A line as " at FILE:LINE"; empty without one."""
     return f" at {line.file}:{line.number}" if line else ""

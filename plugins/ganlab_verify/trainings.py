@@ -12,7 +12,7 @@ import numpy as np
 import ganlab
 from ganlab import Experiment
 from ganlab.commands import Recipe, read_experiment, use_plugins
-from ganlab.engine import Trainer, TrainingState, make
+from ganlab.engine import make
 from ganlab_verify import lab
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source
@@ -37,12 +37,11 @@ def composed(recipe: Recipe, replicas: int, **settings: Any) -> Experiment:
     return ganlab.experiment(**{**parts, "strategy": lab.strategy(replicas), **settings})
 
 
-class Bench:
+class Bench(lab.Training):
     """One experiment with its trainer, to be trained from its initial weights any number of times.
 
     Attributes:
         experiment: The experiment as it is trained: in float32, observed.
-        trainer: Its trainer.
     """
 
     def __init__(
@@ -75,18 +74,13 @@ class Bench:
             critic_optimizer=recording(templates[0], plain.strategy, plain.critic_steps),
             generator_optimizer=recording(templates[1], plain.strategy, 1),
         )
-        self.trainer = Trainer(self.experiment)
+        super().__init__(self.experiment)
         self._initial = {name: copies[0] for name, copies in self._copies().items()}
 
     @property
     def initial(self) -> dict[str, np.ndarray]:
         """The initial value of every variable."""
         return dict(self._initial)
-
-    @property
-    def state(self) -> TrainingState:
-        """The variables in training."""
-        return self.trainer.state
 
     def begin(self, values: Arrays) -> None:
         """Changes the initial values of later trainings.
@@ -96,8 +90,8 @@ class Bench:
         """
         self._initial |= values
 
-    def train(self, iterations: int, *, perturbed: int | None = None) -> Trace:
-        """Trains from the initial weights.
+    def traced(self, iterations: int, *, perturbed: int | None = None) -> Trace:
+        """Trains from the initial weights, and records every iteration.
 
         Args:
             iterations: How many iterations.
@@ -107,9 +101,7 @@ class Bench:
             The record of the training.
         """
         before = self._initial if perturbed is None else lab.perturbed(self._initial, perturbed, PERTURBATION)
-        for name, variable in self.state.variables().items():
-            variable.assign(before[name])
-        self.state.step = 0
+        self.assign(before)
         done = [self._iteration() for _ in range(iterations)]
         count, metrics = self.experiment.replicas, self.trainer.metrics
         return Trace(
@@ -124,7 +116,7 @@ class Bench:
 
     def find_rates(self) -> tuple[float, float]:
         """Sets the learning rates of gradient descent so that a first update moves each network by a thousandth."""
-        first, rates = self.train(1).iterations[0], []
+        first, rates = self.traced(1).iterations[0], []
         for optimizer, names in self.trained():
             weights = norm(self._initial[name] for name in names)
             gradient = norm(first.gradients[name][0] for name in names)

@@ -45,7 +45,7 @@ def of_recipe(recipe: Recipe) -> Row:
     def train(start: Values) -> Values:
         # The optimizers' rate is zero, so that only a projection moves weights before the generator's update.
         bench.begin(start)
-        iterations.append(bench.train(1).iterations[0])
+        iterations.append(bench.traced(1).iterations[0])
         return iterations[-1].variables
 
     def applied(truth: Truth) -> Row | None:

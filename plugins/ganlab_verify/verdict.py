@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ganlab_verify.cases import Finding
-from ganlab_verify.comparing import Measure
+from ganlab_verify.cases import Finding, departure
+from ganlab_verify.comparing import Measure, first_departure
 from ganlab_verify.report import Row
 from ganlab_verify.trace import Trace
 
@@ -48,6 +48,15 @@ def failed(check: str, finding: Finding, measures: Sequence[Measure], where: str
     }
     limit = first.limit if first is not None else 0.0
     return Row(check, "failed", finding.size, limit, f"{where[0].upper()}{where[1:]}: {finding.words}", data)
+
+
+def departed(check: str, measures: Sequence[Measure], where: str, cause: str, means: str) -> Row | None:
+    """The row of the first departure, with its cause and what that means; None if nothing departs."""
+    first = first_departure(measures)
+    if first is None:
+        return None
+    words = f"{departure(first)}. {means}"
+    return failed(check, Finding(cause, first.group, first.iteration, first.distance, words), measures, where)
 
 
 def diverged(check: str, trace: Trace, by: str) -> Row | None:

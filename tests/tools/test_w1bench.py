@@ -1,4 +1,4 @@
-"""The published pairs: what stands beside what, and what the published code does in its own way."""
+"""The published pairs: the solvers, and what the published code does in its own way."""
 
 import importlib.util
 import subprocess
@@ -11,6 +11,8 @@ import pytest
 import tensorflow as tf
 
 import ganlab
+from ganlab import config
+from ganlab.plugins import manager as plugins
 
 FOLDER = Path(__file__).parents[2] / "tools" / "w1bench"
 
@@ -24,25 +26,35 @@ def plugin():
     return module
 
 
-def reproduce(*options, cwd=None):
-    command = [sys.executable, str(FOLDER / "reproduce.py"), *options]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd).stdout.splitlines()
-
-
-def test_nothing_has_finished_in_an_empty_folder(tmp_path):
-    assert len(reproduce("--table", "--runs", str(tmp_path))) == 2
+@pytest.mark.parametrize(
+    ("solver", "constraint", "updates"),
+    [
+        ("gp", "gradient_penalty", 60_000),
+        ("lp", "lipschitz_penalty", 60_000),
+        ("sn", "spectral_norm", 10_000),
+        ("sn_held", "held_spectral_norm", 10_000),
+        ("sorted", "polar_projection", 25_000),
+    ],
+)
+def test_a_solver_has_the_published_budget(solver, constraint, updates):
+    with plugins.using(plugins.discover(local=FOLDER / "ganlab_plugins.py")):
+        recipe = config.load([FOLDER / f"{solver}.gin"])
+    assert [made.name for made in recipe.arguments["constraints"]] == [constraint]
+    assert recipe.arguments["steps"] == updates
+    assert recipe.arguments["architecture"].arguments["critic"].name == "linear_critic"
 
 
 @pytest.mark.slow
-def test_a_row_has_what_a_run_reached_beside_the_published(tmp_path):
-    options = ("--solvers", "sn-held", "--cells", "2x4", "--share", "0.0005", "--runs", str(tmp_path))
-    row = reproduce(*options, cwd=tmp_path)[-1].split("|")
-    assert [cell.strip() for cell in row[1:6]] == ["`sn-held`", "2", "4", "0", "5"]
-    # published.csv: the cosine .21308; the cost .15223 of .81738.
-    assert [cell.strip() for cell in (row[7], row[9])] == ["0.213", "-81.4%"]
-    before = (tmp_path / "pair" / "sn-held-2-4-s0" / "metrics.jsonl").read_bytes()
-    assert reproduce(*options, cwd=tmp_path)[-1].split("|") == row
-    assert (tmp_path / "pair" / "sn-held-2-4-s0" / "metrics.jsonl").read_bytes() == before
+def test_a_sweep_trains_on_the_published_pairs(monkeypatch, tmp_path):
+    monkeypatch.chdir(FOLDER.parents[1])
+    grid = ["--grid", "dims=[2, 16]", "--grid", "datasets.min_funnels.funnels=[4]"]
+    few = ["--param", "experiment.steps=5", "--runs", str(tmp_path), "--name", "held"]
+    command = [sys.executable, "-m", "ganlab", "sweep", "--gin", "tools/w1bench/sn_held.gin", *grid, *few]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = [ganlab.Run(path.parent).info["diagnostics"] for path in (tmp_path / "held").rglob("run.json")]
+    assert len(found) == 2
+    assert all(-1 <= figures["transport_gradient/cosine"] <= 1 for figures in found)
 
 
 def test_the_held_norm_has_the_values_of_spectral_norm_and_another_gradient(plugin, cpus):

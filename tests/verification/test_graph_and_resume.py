@@ -106,16 +106,3 @@ def test_state_outside_the_checkpoint_is_found(resumed):
     assert row.figure == len(row.data["different"]) > 10
     assert any(name.startswith("metrics.jsonl line") for name in row.data["different"])
     assert "Something that training depends on is not in the checkpoint" in row.detail
-
-
-def test_the_common_folder_that_xla_drops_from_paths_is_restored():
-    from pathlib import Path
-
-    import keras
-    import tensorflow as tf
-    from ganlab_verify.graph import _common_folder
-
-    files = [Path(module.__file__) for module in (tf, keras)]
-    for folder in [*files[0].parents][1:]:  # the last is /, of which XLA drops the slash
-        names = [str(file.relative_to(folder)) for file in files]
-        assert _common_folder(names) == folder

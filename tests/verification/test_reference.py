@@ -11,7 +11,7 @@ class Bench:
     def __init__(self, off, factor):
         self.off, self.factor, self.starts = off, factor, []
 
-    def train(self, iterations, perturbed):
+    def traced(self, iterations, perturbed):
         assert iterations == 3
         self.starts.append(perturbed)
         departs = self.off == "all" or perturbed in self.off

@@ -1,4 +1,4 @@
-"""Parts of the engine against going without: constraints, guards, diagnostics, compiling, tracing, growth."""
+"""Parts of the engine against going without: constraints, guards, diagnostics, tracing; and the limit of its speed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks import cases
 from benchmarks.pairs import Figure, Ratio, alternate, compare, seconds_of
 
+_LIMITS = {"mlp": 1.25, "dcgan": 1.12}
 _BARS = {"spectral_norm": 1.15, "gradient_penalty": 1.70, "r1, every 4": 1.30}
 # Settings of the critic that a constraint needs to have an effect.
 _NEEDS: dict[str, dict[str, Any]] = {"consistency": {"dropout": 0.1}}
@@ -34,28 +35,6 @@ def constraints(rounds: int) -> list[Ratio | Figure]:
             none = Trainer(cases.mlp(constraints=[], **needs))
         one = Trainer(cases.mlp(constraints=[constraint], **needs))
         rows.append(compare(f"MLP: {label} / none", one.train, none.train, rounds, bar=_BARS.get(label)))
-    return rows
-
-
-def compiling(rounds: int) -> list[Ratio | Figure]:
-    """Gradients compiled by XLA against the kernels, on MLPs of several widths and batches."""
-    import ganlab
-    from ganlab.training.graph.trainer import Trainer
-
-    mlp, rows = ganlab.component("architectures", "mlp"), []
-    for activation, width, batch in (
-        ("relu", 128, 64),
-        ("relu", 128, 256),
-        ("relu", 512, 64),
-        ("relu", 512, 256),
-        ("relu", 512, 1024),
-        ("relu", 1024, 256),
-        ("tanh", 512, 64),
-        ("tanh", 512, 256),
-    ):
-        networks = mlp(width=width, activation=activation)
-        on, off = (Trainer(cases.mlp(architecture=networks, batch_size=batch, jit=jit)) for jit in ("on", "off"))
-        rows.append(compare(f"{activation}, width {width}, batch {batch}: XLA / kernels", on.train, off.train, rounds))
     return rows
 
 
@@ -147,20 +126,17 @@ def _traced(parts: dict[str, Any]) -> float:
     return time.perf_counter() - begun
 
 
-def growth(rounds: int) -> list[Ratio | Figure]:
-    """The time of an iteration as networks and batches grow, against the MLP's of width 512, depth 3, batch 256."""
+def limit(rounds: int) -> list[Ratio | Figure]:
+    """Training against the products and convolutions of the same iterations alone, in one process.
+
+    They are read from the graph that the training runs, so that those that ganlab leaves out are not among them.
+    """
+    from benchmarks.skeleton import Alone, iteration_of, products_of
     from ganlab.training.graph.trainer import Trainer
 
-    base, rows = Trainer(cases.mlp()), []
-    for name, parts in (
-        ("width 128", {"width": 128}),
-        ("width 256", {"width": 256}),
-        ("width 1024", {"width": 1024}),
-        ("depth 6", {"depth": 6}),
-        ("depth 12", {"depth": 12}),
-        ("batch 64", {"batch_size": 64}),
-        ("batch 1024", {"batch_size": 1024}),
-    ):
-        one = Trainer(cases.mlp(**parts))
-        rows.append(compare(f"MLP: {name} / width 512, depth 3, batch 256", one.train, base.train, rounds))
+    rows: list[Ratio | Figure] = []
+    for kind, bar in _LIMITS.items():
+        trainer, products = Trainer(cases.CASES[kind]()), products_of(iteration_of(cases.CASES[kind]()))
+        name = f"{kind.upper()}: ganlab / its {len(products)} products alone"
+        rows.append(compare(name, trainer.train, Alone(products), rounds, seconds=2.0, bar=bar))
     return rows

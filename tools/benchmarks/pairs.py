@@ -84,14 +84,19 @@ class Figure:
 
 def alternate(first: Callable[[], object], second: Callable[[], object], rounds: int) -> list[tuple[float, float]]:
     """Seconds of both, in turn, `rounds` times; each of them goes first in every other round."""
+    return in_turn(lambda: seconds_of(first), lambda: seconds_of(second), rounds)
+
+
+def in_turn(first: Callable[[], float], second: Callable[[], float], rounds: int) -> list[tuple[float, float]]:
+    """What both return, in turn, `rounds` times; each of them goes first in every other round."""
     pairs = []
     for i in range(rounds):
         if i % 2:
-            late = seconds_of(second)
-            pairs.append((seconds_of(first), late))
+            late = second()
+            pairs.append((first(), late))
         else:
-            early = seconds_of(first)
-            pairs.append((early, seconds_of(second)))
+            early = first()
+            pairs.append((early, second()))
     return pairs
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from benchmarks.pairs import Ratio
+from benchmarks.pairs import Ratio, in_turn
 
 PEERS = Path(__file__).resolve().parents[1] / "peers"
 
@@ -121,15 +121,7 @@ def compare(
     counts = [max(1, round(seconds / _each(child, seconds))) for child in (first, second)]
     for child, count in zip((first, second), counts, strict=True):
         child.train(count)
-    pairs = []
-    for i in range(rounds):
-        if i % 2:
-            late = second.train(counts[1])
-            pairs.append((first.train(counts[0]), late))
-        else:
-            early = first.train(counts[0])
-            pairs.append((early, second.train(counts[1])))
-    return Ratio(name, pairs, bar)
+    return Ratio(name, in_turn(lambda: first.train(counts[0]), lambda: second.train(counts[1]), rounds), bar)
 
 
 def _each(child: Child | Together, seconds: float) -> float:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import asdict
-from pathlib import Path
 
 from ganlab_verify import Source
 
+from benchmarks import cases
 from benchmarks.loops import ganlab_run
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.processes import Child, Together, compare
@@ -50,10 +50,10 @@ def _peak(batch: int, parts: int, *, again: bool = False) -> int:
 
 
 def _peaks_of_sngan() -> tuple[int, int]:
-    """Peak memory of a published residual network on grey images, its activations recomputed, and kept."""
-    params = ("experiment.dataset=@datasets.grey_images()", "datasets.grey_images.side=32", "experiment.batch_size=128")
-    params += ("experiment.critic_steps=2",)
-    files, images = ("published/mimicry_sngan_32",), str(Path(__file__).with_name("grey_images.py"))
+    """Peak memory of a published residual network on random images, its activations recomputed, and kept."""
+    params = ("experiment.dataset=@datasets.table()", "datasets.table.shape=(32, 32, 3)", "datasets.table.size=512")
+    params += ("experiment.batch_size=128", "experiment.critic_steps=2")
+    files, images = ("published/mimicry_sngan_32",), str(cases.__file__)
     kept, again = (
         _peak_of(ganlab_run("source", None, source=asdict(Source(files, (*params, f"{_AGAIN}={value}"), (), images))))
         for value in (False, True)

@@ -31,10 +31,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_IN
 
 
 def trials(rounds: int) -> list[Ratio | Figure]:
-    """A sweep of 50 trials, two at a time, against the seconds that they train; each trial trains about 5 s.
-
-    Beside it, what a loop written by hand takes to begin when it is forked in the same way.
-    """
+    """A sweep of 50 trials, two at a time, against the seconds that they train; each trial trains about 5 s."""
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder)
         steps = _steps(here, _TRIAL_SECONDS)
@@ -48,19 +45,10 @@ def trials(rounds: int) -> list[Ratio | Figure]:
             assert len(trained) == _TRIALS
             pairs.append((wall, sum(trained) / _CORES))
         about = sum(trained) / _TRIALS
-        by_hand = _started_by_hand()
     return [
         Ratio(f"{_TRIALS} trials of {about:.1f} s / their training", pairs, 1.20),
         Figure("a trial: what it takes besides its training", pairs[-1][0] * _CORES / _TRIALS - about, "s"),
-        Figure("a hand-written loop, forked in the same way: until its first iteration is done", by_hand, "s"),
     ]
-
-
-def _started_by_hand() -> float:
-    file = Path(__file__).resolve().parents[1] / "peers" / "forked_start.py"
-    command = [sys.executable, str(file), str(_CORES)]
-    done = subprocess.run(command, env={**os.environ, **_ONE_THREAD}, check=True, capture_output=True, text=True)
-    return float(done.stdout)
 
 
 def beside(rounds: int) -> list[Ratio | Figure]:

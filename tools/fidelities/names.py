@@ -65,19 +65,12 @@ def to_reference(case: Case, model: keras.Model, path: str, array: np.ndarray) -
     return array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
 
 
-def layout(case: Case, model: keras.Model, path: str, array: np.ndarray) -> np.ndarray:
-    """A weight of the reference in ganlab's layout."""
-    if case.kind == "r3gan":
-        if path.startswith("basis/"):
-            return array.reshape(-1, *array.shape[-2:]).transpose(1, 2, 0)
-        return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
-    if path.startswith("project/"):
-        height, width, channels = model.get_layer("base").output.shape[1:]
-        wide = array.reshape(channels, height, width, -1).transpose(3, 1, 2, 0)
-        return wide.reshape(wide.shape[0], -1) if path.endswith("kernel") else wide.ravel()
-    if "label_embedding/" in path:
-        return array if path.startswith("projection/") else array.ravel()
-    return array.transpose(2, 3, 1, 0) if array.ndim == 4 else array.T
+def from_reference(case: Case, model: keras.Model, path: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A weight of the reference in ganlab's layout and shape: `to_reference` only moves numbers, and is reversed."""
+    places = to_reference(case, model, path, np.arange(array.size).reshape(shape))
+    found = np.empty(array.size, array.dtype)
+    found[places.ravel()] = array.ravel()
+    return found.reshape(shape)
 
 
 def _mimicry(case: Case, role: str, model: keras.Model, path: str) -> str:

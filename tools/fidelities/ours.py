@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 import ganlab
-from fidelities.names import layout, name_of, to_reference
+from fidelities.names import from_reference, name_of, to_reference
 from fidelities.recipe import CASES, LABELS, Case, inputs, singular_vector, weight
 from ganlab import config
 from ganlab.composition import make
@@ -126,7 +126,7 @@ class _Network:
         self.values, self.state = {}, {}
         for v in model.trainable_variables:
             shape = self._to_reference(v.path, np.zeros(v.shape)).shape
-            value = layout(case, model, v.path, weight(role, self._name(v.path), shape))
+            value = from_reference(case, model, v.path, weight(role, self._name(v.path), shape), tuple(v.shape))
             self.values[v.path] = tf.constant(value)
             if case.kind not in ("wgan_gp", "r3gan") and value.ndim > 1:
                 # The kernel as the matrix (outputs, everything else), as the constraint has it.

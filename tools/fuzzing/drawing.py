@@ -1,4 +1,4 @@
-"""Inputs of all targets: corrupted bytes, and JSON that was never valid."""
+"""What targets share: corrupted bytes, JSON that was never valid, and the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from click.testing import CliRunner
 from hypothesis import strategies as st
+
+from ganlab.cli import cli
 
 T = TypeVar("T")
 
@@ -28,6 +31,15 @@ WORDS = st.one_of(
     ),
     st.text(max_size=8),
 )
+
+
+def call(*arguments: str) -> None:
+    """Calls the command line: it must end as it documents, and print nothing unsafe."""
+    done = CliRunner().invoke(cli, arguments)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code in (0, 1, 2), (done.exit_code, done.output)
+    assert not UNSAFE & set(done.output)
 
 
 def weighted(*choices: tuple[int, st.SearchStrategy[T]]) -> st.SearchStrategy[T]:
@@ -74,8 +86,17 @@ def altered(draw: st.DrawFn, documents: Sequence[Any]) -> bytes:
             of_this_type = alike.get(type(holder[key]), values)
             holder[key] = copy.deepcopy(other[name] if how == "move" else draw(st.one_of(of_this_type, values)))
     text = json.dumps(document[""]).encode()
-    deep = st.integers(1, 5000).map(lambda depth: b'{"a":' * depth)
-    return draw(weighted((12, st.just(text)), (1, mutated([text])), (1, deep)))
+    return draw(weighted((12, st.just(text)), (1, mutated([text])), (1, deep())))
+
+
+def deep(opening: bytes = b'{"a":') -> st.SearchStrategy[bytes]:
+    """Text that opens so many levels of JSON, and closes none."""
+    return st.integers(1, 5000).map(lambda depth: opening * depth)
+
+
+def changed(documents: Sequence[dict[str, Any]], fields: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[bytes]:
+    """The text of a JSON file: one of some valid ones with other fields."""
+    return st.builds(lambda right, others: json.dumps({**right, **others}).encode(), st.sampled_from(documents), fields)
 
 
 def _places(holder: Any) -> Iterator[tuple[Any, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from fuzzing.drawing import NUMBERS, WORDS, json_values, mutated
+from fuzzing.drawing import NUMBERS, WORDS, deep, json_values, mutated
 from ganlab.comparing import read_series
 from ganlab.errors import GanlabError
 from ganlab.telemetry.jsonl import logged_tags, read_metrics
@@ -36,8 +36,8 @@ def files() -> st.SearchStrategy[bytes]:
     )
     line = st.one_of(row, json_values(_KEYS)).map(lambda value: json.dumps(value).encode() + b"\n")
     lines = st.lists(st.one_of(line, st.sampled_from(_WHOLE.splitlines(keepends=True))), max_size=6).map(b"".join)
-    deep = st.integers(1, 5000).map(lambda depth: b"[" * depth + b"\n")
-    return st.one_of(mutated([_WHOLE]), lines, deep, st.binary(max_size=40))
+    nested = deep(b"[").map(lambda text: text + b"\n")
+    return st.one_of(mutated([_WHOLE]), lines, nested, st.binary(max_size=40))
 
 
 def check(data: bytes, folder: Path) -> None:

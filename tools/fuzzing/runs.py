@@ -12,7 +12,7 @@ from unittest import mock
 from ganlab_runs.listing import look_at
 from hypothesis import strategies as st
 
-from fuzzing.drawing import json_values, mutated
+from fuzzing.drawing import changed, deep, json_values, mutated
 from ganlab import config
 from ganlab.comparing.loaded_runs import read_run, with_rows
 from ganlab.errors import GanlabError
@@ -44,23 +44,19 @@ def folders() -> st.SearchStrategy[dict[str, bytes]]:
     """The bytes of each file."""
     gin = config.render(config.load(["quickstart"])).encode()
     fields = st.dictionaries(st.sampled_from(_KEYS), json_values(_KEYS), max_size=4)
-    info = st.builds(
-        lambda right, changed: json.dumps({**right, **changed}).encode(), st.sampled_from([{}, _INFO]), fields
-    )
     locks = st.dictionaries(st.sampled_from(list(_LOCK)), json_values(), max_size=4)
-    forged = st.builds(
-        lambda right, changed: json.dumps({**right, **changed}).encode(), st.sampled_from([{}, _LOCK]), locks
-    )
     row = b'{"step": 1, "metrics": {"critic/loss": {"reduced": 0.5}}}\n'
     return st.fixed_dictionaries(
         {
-            "run.json": st.one_of(info, mutated([json.dumps(_INFO).encode()]), _any(json_values(_KEYS))),
+            "run.json": st.one_of(
+                changed([{}, _INFO], fields), mutated([json.dumps(_INFO).encode()]), _any(json_values(_KEYS))
+            ),
             "config.gin": mutated([gin], [b"include '/etc/passwd'\n", b"include '../x.gin'\n", b"import os\n"]),
             "operative.gin": mutated([gin]),
             "metrics.jsonl": mutated([row, row * 3]),
         },
         optional={
-            "lock.json": st.one_of(forged, _any(json_values())),
+            "lock.json": st.one_of(changed([{}, _LOCK], locks), _any(json_values())),
         },
     )
 
@@ -96,5 +92,4 @@ def _take_over(run: Run) -> None:
 
 
 def _any(values: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
-    deep = st.integers(1, 5000).map(lambda depth: b'{"a":' * depth)
-    return st.one_of(values.map(lambda value: json.dumps(value).encode()), deep, st.binary(max_size=40))
+    return st.one_of(values.map(lambda value: json.dumps(value).encode()), deep(), st.binary(max_size=40))

@@ -12,7 +12,7 @@ from ganlab_sweep.metric_follower import last_value
 from ganlab_tensorboard.logfolder import LogFolder
 from hypothesis import strategies as st
 
-from fuzzing.drawing import NUMBERS, UNSAFE, WORDS, json_values
+from fuzzing.drawing import NUMBERS, UNSAFE, WORDS, changed, json_values
 from ganlab.comparing import compare, to_html
 from ganlab.comparing.table import print_tables
 from ganlab.comparing.writing import as_data, to_csv
@@ -51,7 +51,7 @@ def files() -> st.SearchStrategy[bytes]:
             **dict.fromkeys(("status", "health", "warnings", "provenance", "resumed"), json_values(["started", "git"])),
         },
     )
-    made = fields.map(lambda changed: json.dumps({**SOUND, **changed}).encode())
+    made = changed([SOUND], fields)
     digits = st.builds(
         lambda count, field: made_of(field, b"9" * count), st.integers(1, 5000), st.sampled_from(["step", "settings"])
     )

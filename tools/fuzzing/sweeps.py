@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from unittest import mock
 
-from click.testing import CliRunner
 from ganlab_sweep import command, sweeping
 from hypothesis import strategies as st
 
 import ganlab
-from fuzzing.drawing import UNSAFE, altered
-from ganlab.cli import cli
+from fuzzing.drawing import altered, call
 from ganlab.plugins.manager import current
 from ganlab.runs import create_run
 
@@ -92,11 +90,7 @@ def check(data: bytes, folder: Path) -> None:
         mock.patch.object(command, "use_plugins", return_value=current()),
         mock.patch.object(sweeping, "component", _component),
     ):
-        done = CliRunner().invoke(cli, ["sweep", "--resume", str(path)])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code in (0, 1, 2), (done.exit_code, done.output)
-    assert not UNSAFE & set(done.output)
+        call("sweep", "--resume", str(path))
 
 
 def _component(kind: str, name: str) -> object:

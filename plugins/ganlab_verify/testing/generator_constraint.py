@@ -9,12 +9,11 @@ import pytest
 from ganlab import Constraint
 from ganlab.engine import Trainer, TrainingState
 from ganlab.errors import IncompatibleError
-from ganlab_verify.lab import Training, distance, lasting_departure
+from ganlab_verify.lab import distance, lasting_departure
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
 from ganlab_verify.truth import of_state
 
-_ITERATIONS = 4
 # It must change the end of training by at least this part of the way: more than rounding.
 _EFFECT = 1e-5
 
@@ -38,9 +37,7 @@ class GeneratorConstraintConformance(TrainedConformance):
 
     def _changed(self, **settings: Any) -> str | None:
         """The first difference that settings make; None if training is the same."""
-        one, *_ = self._one
-        other = Training(self._experiment(rates=self._rates, **settings)).train(_ITERATIONS)
-        return lasting_departure(one, other)
+        return lasting_departure(self._trainings.short, self._trainings.with_settings(**settings))
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -50,9 +47,8 @@ class GeneratorConstraintConformance(TrainedConformance):
     @check()
     def test_it_changes_training(self) -> None:
         """The generator is trained otherwise than without it."""
-        one, *_ = self._one
-        without = Training(self._experiment(rates=self._rates, generator_constraints=[])).train(_ITERATIONS)
-        if distance(one, without) < _EFFECT:
+        without = self._trainings.with_settings(generator_constraints=[])
+        if distance(self._trainings.short, without) < _EFFECT:
             fail("Training is the same without it: no method changes the generator, its gradient or its samples.")
 
     @check()

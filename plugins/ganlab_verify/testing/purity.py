@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from ganlab.engine import op_source
 from ganlab.errors import ContractError
 from ganlab_verify.testing.critic_bench import Bench
 
@@ -25,10 +25,6 @@ _KEEP = (
 _DRAW = (
     "Draw from replica.uniform or replica.normal, in advance or in penalty. For a fixed start, for example of a power "
     "iteration in initial_state, use tf.random.stateless_normal with a seed of its own."
-)
-_OWN = (
-    *(os.path.dirname(str(module.__file__)) + os.sep for module in (tf, keras, np)),
-    str(Path(__file__).resolve().parents[1]) + os.sep,
 )
 
 
@@ -56,7 +52,7 @@ def no_variables(method: str) -> Iterator[None]:
     """
 
     def refuse(create: Callable[..., Any], **arguments: Any) -> Any:
-        raise CreatedError(f"{method} creates a variable{_line(traceback.extract_stack())}. {_KEEP}")
+        raise CreatedError(f"{method} creates a variable{_line(traceback.extract_stack()[:-1])}. {_KEEP}")
 
     with tf.variable_creator_scope(refuse):
         yield
@@ -121,10 +117,8 @@ def _operations(bench: Bench) -> Iterator[str]:
 
 def _line(frames: Sequence[Any]) -> str:
     """The deepest line of the plugin's own code in a traceback, `" at mine.py:9"`."""
-    own = [
-        f for f in frames if not f.filename.startswith((*_OWN, "<")) and f"{os.sep}_pytest{os.sep}" not in f.filename
-    ]
-    return f" at {os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
+    line = op_source.innermost([(frame.filename, frame.lineno, frame.name) for frame in frames])
+    return f" at {Path(line.file).name}:{line.number}" if line else ""
 
 
 def _attributes(constraint: Any) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import tensorflow as tf
 
 from ganlab import Experiment
@@ -9,9 +11,7 @@ from ganlab_verify import lab
 from ganlab_verify.lab import Training, departures, differing, resumed
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
-from ganlab_verify.testing.critic_bench import Bench
-
-_BEFORE, _AFTER = 2, 2
+from ganlab_verify.testing.trials import AFTER, BEFORE, Trainings
 
 
 class StrategyConformance(Conformance):
@@ -24,20 +24,23 @@ class StrategyConformance(Conformance):
 
     kind, role = "strategies", tf.distribute.Strategy
 
-    def _training(self, strategy: tf.distribute.Strategy) -> Training:
+    def _experiment(self, **settings: Any) -> Experiment:
         replicas = int(self.once("strategy", self.make).num_replicas_in_sync)
         batch = parts.BATCH if parts.BATCH % replicas == 0 else 2 * replicas
-        rates = self.once("rates", lambda: Bench(_experiment(lab.strategy(0), batch)).rates())
-        return Training(_experiment(strategy, batch, rates))
+        return lab.experiment(batch_size=batch, constraints=[parts.Companion()], **settings)
+
+    @property
+    def _trainings(self) -> Trainings:
+        return self.once("trainings", lambda: Trainings(self._experiment))
 
     def _its_own(self) -> Training:
-        return self.once("training", lambda: self._training(self.once("strategy", self.make)).train(_BEFORE + _AFTER))
+        strategy = self.once("strategy", self.make)
+        return self.once("training", lambda: self._trainings.with_settings(strategy=strategy))
 
     @check(first=True)
     def test_it_trains_as_one_device(self) -> None:
         """Weights, states and metrics after updates by gradient descent are those of one device."""
-        one = self._training(lab.strategy(0)).train(_BEFORE + _AFTER)
-        for departure in departures(one, self._its_own()):
+        for departure in departures(self._trainings.with_settings(), self._its_own()):
             fail(
                 f"Under this strategy {departure}. It must reduce sums over all its replicas, number the replicas from "
                 "0, and keep variables mirrored."
@@ -53,9 +56,5 @@ class StrategyConformance(Conformance):
     def test_resuming_equals_never_stopping(self) -> None:
         """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
         training = self._its_own()
-        if names := differing(*resumed(training, _BEFORE, _AFTER)):
+        if names := differing(*resumed(training, BEFORE, AFTER)):
             fail(f"After restoring a checkpoint, training gives different values for {names[:3]}.")
-
-
-def _experiment(strategy: tf.distribute.Strategy, batch: int, rates: tuple[float, float] = (0.01, 0.01)) -> Experiment:
-    return lab.experiment(strategy=strategy, batch_size=batch, constraints=[parts.Companion()], rates=rates)

@@ -6,12 +6,10 @@ from typing import Any, ClassVar
 
 from ganlab import Experiment
 from ganlab_verify import lab
-from ganlab_verify.lab import Training, differing, distance, lasting_departure, resumed
+from ganlab_verify.lab import differing, distance, lasting_departure
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
-from ganlab_verify.testing.critic_bench import Bench
-
-_BEFORE, _AFTER = 2, 2
+from ganlab_verify.testing.trials import SHORT, Trainings
 
 
 class TrainedConformance(Conformance):
@@ -33,19 +31,8 @@ class TrainedConformance(Conformance):
         return lab.experiment(**{"constraints": constraints, **self._parts(), **settings})
 
     @property
-    def _rates(self) -> tuple[float, float]:
-        return self.once("rates", lambda: Bench(self._experiment()).rates())
-
-    @property
-    def _one(self) -> tuple[Training, dict[str, Any], dict[str, Any]]:
-        """A training on one device, with its final variables, uninterrupted and after restoring a checkpoint."""
-
-        def train() -> tuple[Training, dict[str, Any], dict[str, Any]]:
-            training = Training(self._experiment(rates=self._rates))
-            straight, again = resumed(training, _BEFORE, _AFTER)
-            return training.still(straight), straight, again
-
-        return self.once("one", train)
+    def _trainings(self) -> Trainings:
+        return self.once("trainings", lambda: Trainings(self._experiment))
 
     @check()
     def test_two_replicas_train_as_one_device(self) -> None:
@@ -58,8 +45,7 @@ class TrainedConformance(Conformance):
         return self.once("on two", self._departure)
 
     def _departure(self) -> str | None:
-        one, *_ = self._one
-        two = Training(self._experiment(replicas=2, rates=self._rates)).train(_BEFORE + _AFTER)
+        one, two = self._trainings.short, self._trainings.with_settings(replicas=2)
         if self.apart is None:
             return lasting_departure(one, two)
         apart = distance(one, two)
@@ -68,8 +54,7 @@ class TrainedConformance(Conformance):
     @check()
     def test_resuming_equals_never_stopping(self) -> None:
         """Training resumed from a checkpoint gives the same bits as uninterrupted training."""
-        _, straight, again = self._one
-        if names := differing(straight, again):
+        if names := differing(*self._trainings.resumed):
             fail(
                 f"After restoring a checkpoint, training gives different values for {names[:3]}: something is kept "
                 "outside the checkpoint, for example an attribute of self or a counter."
@@ -78,8 +63,8 @@ class TrainedConformance(Conformance):
     @check()
     def test_training_stays_finite(self) -> None:
         """After a few updates every variable and every metric is finite."""
-        if bad := self._one[0].not_finite():
-            fail(f"After {_BEFORE + _AFTER} iterations, {bad[:3]} are not finite.")
+        if bad := self._trainings.short.not_finite():
+            fail(f"After {SHORT} iterations, {bad[:3]} are not finite.")
 
     _cause: ClassVar[str] = (
         "something is taken from the replica's own part of the batch, or drawn on each replica alone."

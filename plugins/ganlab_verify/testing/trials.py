@@ -1,4 +1,4 @@
-"""The bench and the trainings that the tests of one constraint share; each is made once."""
+"""The trainings that the tests of one component share, and for a constraint its bench too; each is made once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,49 @@ from ganlab_verify.testing import parts
 from ganlab_verify.testing.critic_bench import Bench, scoring, steepest
 
 # Iterations: enough to notice a wrong replica, and for a slope to fall.
-_BEFORE, _AFTER, LONG = 2, 2, 40
-SHORT = _BEFORE + _AFTER
+BEFORE, AFTER, LONG = 2, 2, 40
+SHORT = BEFORE + AFTER
 # Shapes of an example, in the order in which they are tried.
 SHAPES: tuple[tuple[int, ...], ...] = ((2,), (8, 8, 1), (8, 8, 3), (16, 16, 1), (16, 16, 3), (32, 32, 3))
 
 CriticMaker = Callable[[tuple[int, ...]], keras.Model]
 
 
-class Trials:
-    """A constraint's bench and trainings, each made when a test first needs it.
+class Trainings:
+    """Trainings of one experiment, each made when a test first needs it."""
+
+    def __init__(self, experiment: Callable[..., Experiment]) -> None:
+        """Takes a function that makes the experiment on one device, with the settings that it is given."""
+        self.experiment = experiment
+
+    @cached_property
+    def rates(self) -> tuple[float, float]:
+        """The learning rates of all its trainings."""
+        return Bench(self.experiment()).rates()
+
+    @cached_property
+    def one(self) -> Training:
+        """A training on one device, before its first iteration."""
+        return Training(self.experiment(rates=self.rates))
+
+    @cached_property
+    def resumed(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """The variables on one device after `SHORT` iterations, uninterrupted and after restoring a checkpoint."""
+        return resumed(self.one, BEFORE, AFTER)
+
+    @cached_property
+    def short(self) -> Training:
+        """The training on one device, as it was after `SHORT` iterations."""
+        straight, _ = self.resumed
+        return self.one.still(straight)
+
+    def with_settings(self, **settings: Any) -> Training:
+        """A new training with other settings, after `SHORT` iterations."""
+        return Training(self.experiment(rates=self.rates, **settings)).train(SHORT)
+
+
+class Trials(Trainings):
+    """A constraint's bench and trainings.
 
     Attributes:
         critic: Makes the critic to constrain.
@@ -50,12 +83,13 @@ class Trials:
         self.make, self._own, self._shape = make, critic, shape
         self.shape = shape or SHAPES[0]
         self.critic: CriticMaker = critic or parts.critic
+        self._replicated: dict[int, Training] = {}
+        super().__init__(self._made)
 
-    def experiment(self, constraints: Sequence[Constraint] | None = None, **settings: Any) -> Experiment:
-        """The kit's experiment under the constraint, or under others."""
-        made = [self.make()] if constraints is None else constraints
+    def _made(self, **settings: Any) -> Experiment:
+        """The kit's experiment under the constraint, with other settings."""
         own = {"architecture": parts.Networks(self.critic), "dataset": parts.dataset(self.shape)}
-        return lab.experiment(constraints=made, **{**own, **settings})
+        return lab.experiment(**{"constraints": settings.get("constraints") or [self.make()], **own, **settings})
 
     @cached_property
     def bench(self) -> Bench:
@@ -97,22 +131,6 @@ class Trials:
         return self.bench.rates()
 
     @cached_property
-    def one(self) -> Training:
-        """A training on one device, before its first iteration."""
-        return Training(self.experiment(rates=self.rates))
-
-    @cached_property
-    def resumed(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """The variables on one device after `SHORT` iterations, uninterrupted and after restoring a checkpoint."""
-        return resumed(self.one, _BEFORE, _AFTER)
-
-    @cached_property
-    def short(self) -> Training:
-        """The training on one device, as it was after `SHORT` iterations."""
-        straight, _ = self.resumed
-        return self.one.still(straight)
-
-    @cached_property
     def long(self) -> Training:
         """The training on one device after `LONG` iterations; the same object as `one`."""
         self.short  # noqa: B018 (recorded before training continues)
@@ -121,23 +139,19 @@ class Trials:
     @cached_property
     def compiled(self) -> Training:
         """A training compiled by XLA, after `SHORT` iterations."""
-        return Training(self.experiment(rates=self.rates, jit="on")).train(SHORT)
+        return self.with_settings(jit="on")
 
     def on(self, replicas: int) -> Training:
         """A training on `replicas` replicas, after `SHORT` iterations."""
         if replicas not in self._replicated:
-            self._replicated[replicas] = Training(self.experiment(replicas=replicas, rates=self.rates)).train(SHORT)
+            self._replicated[replicas] = self.with_settings(replicas=replicas)
         return self._replicated[replicas]
-
-    @cached_property
-    def _replicated(self) -> dict[int, Training]:
-        return {}
 
     def stacked(self, constraints: Sequence[Constraint]) -> Training:
         """A training under several constraints, after one iteration; eager, which is faster than tracing for one."""
         tf.config.run_functions_eagerly(True)
         try:
-            return Training(self.experiment(constraints, rates=self.rates)).train(1)
+            return Training(self.experiment(constraints=constraints, rates=self.rates)).train(1)
         finally:
             tf.config.run_functions_eagerly(False)
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from ganlab.engine import has_kernel, op_source
 
-_NO_KERNEL = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
+NO_KERNEL = "XLA has no kernel for it"
+_REFUSED = re.compile(r"(\w+) \(No registered '\w+' OpKernel for XLA")
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _FRAME = "Failed getting HLO text: "
 _LONGEST_REASON = 500
@@ -33,22 +34,23 @@ class Obstacle:
     line: op_source.Line | None
 
 
-def of_lowering(graph: tf.Graph, error: Exception) -> list[Obstacle]:
+def of_lowering(graph: tf.Graph, error: Exception, *, whole: bool = True) -> list[Obstacle]:
     """Finds why XLA rejected a graph.
 
     Args:
         graph: The graph that was lowered.
         error: The error that TensorFlow raised.
+        whole: Whether all of the graph was to be compiled: then its other operations without a kernel count too.
 
     Returns:
         At least one: every operation that XLA has no kernel for, at each line that makes one, or else the nodes that
         the error names.
     """
     message, operations = str(error), list(op_source.operations(graph))
-    refused = set(_NO_KERNEL.findall(message))
+    refused = set(_REFUSED.findall(message))
     if refused:
-        refused |= {op.type for op in operations if not has_kernel(op.type)}
-        chosen = [(op, "XLA has no kernel for it") for op in operations if op.type in refused]
+        refused |= {op.type for op in operations if whole and not has_kernel(op.type)}
+        chosen = [(op, NO_KERNEL) for op in operations if op.type in refused]
     else:
         named = set(_NODE.findall(message))
         chosen = [(op, reason(message)) for op in operations if op.name in named]
