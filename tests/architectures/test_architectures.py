@@ -97,12 +97,6 @@ def test_a_sum_over_pixels_counts_those_of_either_side():
     np.testing.assert_allclose(critics[1](sample) - bias, pixels * (critics[0](sample) - bias), rtol=1e-4, atol=1e-5)
 
 
-def test_dcgan_halves_28_as_the_mnist_networks_do():
-    dcgan = make("dcgan", channels=2)
-    assert sides(dcgan.critic((28, 28, 1))) == [14, 7, 4]
-    assert sides(dcgan.generator((28, 28, 1))) == [8, 7, 14, 28]
-
-
 def test_dcgan_doubles_its_channels_up_to_eight_times():
     critic = make("dcgan", channels=2).critic((128, 128, 3))
     assert [layer.filters for layer in critic.layers if isinstance(layer, keras.layers.Conv2D)] == [2, 4, 8, 16, 16]

@@ -22,20 +22,6 @@ def the_same_numbers():
     RANDOM = np.random.default_rng(0)
 
 
-WEIGHTS = {
-    "weight_clipping": {},
-    "spectral_norm": {},
-    "weight_normalization": {},
-    "bjorck": {},
-    "spectral_projection": {},
-    "parseval": {},
-    "layer_norm_clipping": {},
-    "spectral_regularization": {},
-    "orthogonal_regularization": {},
-    "l2_regularization": {},
-}
-
-
 def convolution(**arguments):
     return keras.layers.Conv2D(4, 3, use_bias=False, name="layer", **arguments)
 
@@ -132,36 +118,12 @@ class TestBjorck:
             before = values
         assert values.max() > 0.999
 
-    @pytest.mark.parametrize(
-        ("geometry", "overlap"),
-        [
-            ({}, 9),
-            ({"strides": 2, "padding": "same"}, 4),
-            ({"dilation_rate": 2}, 9),
-            ({"groups": 2, "padding": "same"}, 9),
-        ],
-        ids=str,
-    )
-    def test_a_convolution_is_bounded_by_one(self, geometry, overlap):
-        layer, shape = convolution(**geometry), (8, 8, 2)
-        bjorck, _, weights = prepared("bjorck", layer, shape=shape)
-        kernel = bjorck.reparameterize(weights, {})["layer/kernel"]
-        assert singular_values(np.reshape(kernel, (-1, 4))) == pytest.approx(overlap**-0.5, rel=1e-3)
-        assert singular_values(map_of(layer, [kernel], shape))[0] <= 1 + 1e-5
-
     def test_the_bound_of_a_convolution_is_reached(self):
         # Patches of a constant image under a constant kernel: norm 1 / 3 a patch, each pixel in 9.
         layer, shape = keras.layers.Conv2D(1, 3, use_bias=False, name="layer"), (20, 20, 1)
         bjorck, _, _ = prepared("bjorck", layer, shape=shape)
         kernel = bjorck.reparameterize({"layer/kernel": tf.ones([3, 3, 1, 1])}, {})["layer/kernel"]
         assert 0.96 < singular_values(map_of(layer, [kernel], shape))[0] <= 1 + 1e-6
-
-    def test_a_zero_kernel_has_finite_gradients(self):
-        bjorck, weights = on_a_matrix("bjorck", np.zeros((3, 2)))
-        with tf.GradientTape() as tape:
-            tape.watch(weights["layer/kernel"])
-            y = tf.reduce_sum(bjorck.reparameterize(weights, {})["layer/kernel"])
-        assert np.isfinite(tape.gradient(y, weights["layer/kernel"])).all()
 
     @pytest.mark.slow
     def test_a_sorting_critic_is_1_lipschitz_by_construction_and_learns_to_be_as_steep(self):
@@ -290,7 +252,9 @@ def slopes(score, shape, n=1000):
     return (moved / np.linalg.norm(step.reshape(n, -1), axis=1)).max()
 
 
-@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize(
+    "name", ["weight_clipping", "spectral_norm", "bjorck", "spectral_projection", "parseval", "layer_norm_clipping"]
+)
 def test_there_is_no_bound_without_a_certificate(name):
     layers = [keras.layers.Dense(4), keras.layers.Lambda(lambda x: x * x), keras.layers.Dense(1)]
     found, _, weights = prepared(name, *layers, shape=(3,))
