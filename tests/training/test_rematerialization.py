@@ -131,12 +131,6 @@ def test_a_model_of_a_class_of_its_own_is_refused_by_name():
         Trainer(small(architecture=Owns(), rematerialize=True))
 
 
-@pytest.mark.parametrize("value", [1, "yes", None])
-def test_other_values_are_refused(value):
-    with pytest.raises(ganlab.ConfigError, match=r"experiment\.rematerialize = .* must be True or False"):
-        small(rematerialize=value)
-
-
 def test_first_and_second_derivatives_are_those_of_the_function():
     weights = np.random.default_rng(0).normal(size=(2, 3))
 
