@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_builtin.augmentations.changes import CHANGES
+from known import Known
 from scipy.ndimage import map_coordinates
 from scipy.spatial.transform import Rotation
 
@@ -12,27 +13,6 @@ from ganlab.errors import ConfigError, IncompatibleError
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.uniform(-1, 1, size=(12, 8, 8, 3)).astype(np.float32)
-
-
-class Known:
-    """A replica whose numbers are known and kept, and which stands for `count` alike."""
-
-    def __init__(self, count=1):
-        self.count, self.drawn, self.logged = count, [], {}
-
-    def uniform(self, shape):
-        self.drawn.append(np.random.default_rng(len(self.drawn)).random(tuple(shape), np.float32))
-        return tf.constant(self.drawn[-1])
-
-    def normal(self, shape):
-        self.drawn.append(np.random.default_rng(len(self.drawn)).standard_normal(tuple(shape), np.float32))
-        return tf.constant(self.drawn[-1])
-
-    def mean(self, x):
-        return x
-
-    def log(self, name, values, reduce="mean"):
-        self.logged[name] = float(values)
 
 
 class Constant:
@@ -221,14 +201,6 @@ def test_without_a_target_the_probability_is_what_is_set():
     sure = tf.constant([1.0, 2.0])
     assert float(ada.advance(ada.initial_state(), sure, replica)["probability"]) == pytest.approx(0.4)
     assert replica.logged["probability"] == pytest.approx(0.4)
-
-
-def test_gradient_reaches_the_images():
-    x = tf.constant(IMAGES)
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = made().apply(x, state(1.0), Known())
-    assert (tf.reduce_sum(tf.abs(tape.gradient(y, x)), axis=[1, 2, 3]) > 1.0).numpy().all()
 
 
 def test_wrong_changes_and_points_are_refused():
