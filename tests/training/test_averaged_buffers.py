@@ -43,7 +43,11 @@ FOLLOWED = {AVERAGE: BUFFERS, "generator/average/": "generator/weights/"}
 
 @pytest.mark.parametrize(
     "settings",
-    [{"ema_decay": 0.3}, {"ema_half_life": 48.0, "generator_batch_size": 24}, {"ema_decay": 0.7, "ema_start": 2}],
+    [
+        {"ema_decay": 0.3},
+        {"ema_half_life": 48.0, "generator_batch_size": 24, "ema_start": 1},
+        {"ema_decay": 0.7, "ema_start": 2},
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("replicas", [0, 2])
