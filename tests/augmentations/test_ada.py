@@ -203,6 +203,14 @@ def test_without_a_target_the_probability_is_what_is_set():
     assert replica.logged["probability"] == pytest.approx(0.4)
 
 
+def test_gradient_reaches_the_images():
+    x = tf.constant(IMAGES)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = made().apply(x, state(1.0), Known())
+    assert (tf.reduce_sum(tf.abs(tape.gradient(y, x)), axis=[1, 2, 3]) > 1.0).numpy().all()
+
+
 def test_wrong_changes_and_points_are_refused():
     with pytest.raises(ConfigError, match=r"changes = 'blur' must name some of flip, rotate"):
         made(changes="blur")
