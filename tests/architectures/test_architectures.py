@@ -97,12 +97,6 @@ def test_a_sum_over_pixels_counts_those_of_either_side():
     np.testing.assert_allclose(critics[1](sample) - bias, pixels * (critics[0](sample) - bias), rtol=1e-4, atol=1e-5)
 
 
-def test_dcgan_halves_28_as_the_mnist_networks_do():
-    dcgan = make("dcgan", channels=2)
-    assert sides(dcgan.critic((28, 28, 1))) == [14, 7, 4]
-    assert sides(dcgan.generator((28, 28, 1))) == [8, 7, 14, 28]
-
-
 def test_dcgan_doubles_its_channels_up_to_eight_times():
     critic = make("dcgan", channels=2).critic((128, 128, 3))
     assert [layer.filters for layer in critic.layers if isinstance(layer, keras.layers.Conv2D)] == [2, 4, 8, 16, 16]
@@ -266,14 +260,11 @@ def test_dropout_is_after_each_activation_of_the_critic_alone(case, count):
         assert np.all(critic(x, training=False) != 0)
 
 
-def slope_penalty(critic, x):
-    return tf.reduce_mean(tf.square(ganlab.functional.slopes(lambda x: critic(x, training=True)[:, 0], x) - 1.0))
-
-
 def penalty_gradients(critic, x):
     """The penalty's gradient by each weight that it depends on: the last bias, for one, moves no slope."""
     with tf.GradientTape() as tape:
-        value = slope_penalty(critic, x)
+        slopes = ganlab.functional.slopes(lambda x: critic(x, training=True)[:, 0], x)
+        value = tf.reduce_mean(tf.square(slopes - 1.0))
     gradients = tape.gradient(value, [v.value for v in critic.trainable_variables])
     return {v.path: g for v, g in zip(critic.trainable_variables, gradients, strict=True) if g is not None}
 
@@ -284,31 +275,6 @@ def test_a_penalty_on_slopes_can_be_differentiated(case):
     gradients = penalty_gradients(critic, 0.5 * normal((3, *shape)))
     assert all(np.isfinite(gradient).all() for gradient in gradients.values())
     assert all(np.any(gradients[v.path]) for v in critic.trainable_variables if v.path.endswith("kernel"))
-
-
-@pytest.mark.parametrize("case", ["mlp", "mlp-tanh", "dcgan-layer", "resnet-layer"])
-def test_the_gradient_of_the_penalty_is_its_change(case):
-    # Slopes of rectifiers jump, which differences see and derivatives do not: only these are made smooth.
-    _, _, critic, shape = built(case)
-    critic = keras.models.clone_model(critic, clone_function=smooth)
-    x = 0.5 * normal((3, *shape))
-    gradients = penalty_gradients(critic, x)
-    squared = sum(float(tf.reduce_sum(tf.square(g))) for g in gradients.values())
-    moved = [v for v in critic.trainable_variables if v.path in gradients]
-    start = {v.path: v.numpy() for v in moved}
-    step = 1e-3 * np.sqrt(sum(np.sum(np.square(w)) for w in start.values()) / squared)
-    values = []
-    for signed in (step, -step):
-        for v in moved:
-            v.assign(start[v.path] + signed * gradients[v.path].numpy())
-        values.append(float(slope_penalty(critic, x)))
-    assert (values[0] - values[1]) / (2 * step) == pytest.approx(squared, rel=0.01)
-
-
-def smooth(layer):
-    if isinstance(layer, (keras.layers.ReLU, keras.layers.LeakyReLU)) or layer.name.startswith("activation"):
-        return keras.layers.Activation("softplus", name=layer.name)
-    return type(layer).from_config(layer.get_config())
 
 
 @small
@@ -351,28 +317,6 @@ def test_no_generator_weight_is_without_effect(case):
     gradients = tape.gradient(loss, [v.value for v in generator.trainable_variables])
     norms = {v.path: float(tf.norm(g)) for v, g in zip(generator.trainable_variables, gradients, strict=True)}
     assert min(norms.values()) > 1e-5 * max(norms.values()), norms
-
-
-@pytest.mark.parametrize("case", ["dcgan", "resnet"])
-def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
-    strategy = ganlab.component("strategies", "mirrored")(devices=cpus[:2])
-    with strategy.scope():
-        architecture, generator, _, _ = built(case)
-    layers = [layer for layer in generator.layers if isinstance(layer, keras.layers.BatchNormalization)]
-    assert len(layers) >= 3
-    assert all(layer.synchronized for layer in layers)
-    noise = normal((8, architecture.latent_dim))
-
-    @tf.function
-    def replicas():
-        def one():
-            replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-            return generator(tf.reshape(noise, (2, 4, -1))[replica], training=True)
-
-        return strategy.experimental_local_results(strategy.run(one))
-
-    _, alone, _, _ = built(case)
-    np.testing.assert_allclose(tf.concat(replicas(), 0), alone(noise, training=True), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -106,19 +106,6 @@ def test_no_weight_of_a_conditional_generator_is_without_effect(case):
     assert min(norms.values()) > 1e-5 * max(norms.values()), norms
 
 
-@pytest.mark.parametrize("case", ["dcgan-concatenation", "resnet-concatenation", "resnet-attention"])
-def test_a_penalty_on_slopes_of_a_conditional_critic_can_be_differentiated(case):
-    _, _, critic, shape = built(case)
-    with tf.GradientTape() as tape:
-        slopes = ganlab.functional.slopes(
-            lambda x: outputs(critic, x, tf.eye(CLASSES))["score"][:, 0], 0.5 * normal((3, *shape))
-        )
-        value = tf.reduce_mean(tf.square(slopes - 1.0))
-    kernels = [v for v in critic.trainable_variables if v.path.endswith("kernel")]
-    gradients = tape.gradient(value, [v.value for v in kernels])
-    assert all(np.isfinite(gradient).all() and np.any(gradient) for gradient in gradients)
-
-
 @pytest.mark.parametrize("name", ["dcgan", "resnet"])
 def test_the_labels_planes_are_one_for_the_label_and_zero_elsewhere(name):
     _, _, critic, shape = built(f"{name}-concatenation")

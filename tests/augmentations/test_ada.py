@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_builtin.augmentations.changes import CHANGES
+from known import Known
 from scipy.ndimage import map_coordinates
 from scipy.spatial.transform import Rotation
 
@@ -12,27 +13,6 @@ from ganlab.errors import ConfigError, IncompatibleError
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.uniform(-1, 1, size=(12, 8, 8, 3)).astype(np.float32)
-
-
-class Known:
-    """A replica whose numbers are known and kept, and which stands for `count` alike."""
-
-    def __init__(self, count=1):
-        self.count, self.drawn, self.logged = count, [], {}
-
-    def uniform(self, shape):
-        self.drawn.append(np.random.default_rng(len(self.drawn)).random(tuple(shape), np.float32))
-        return tf.constant(self.drawn[-1])
-
-    def normal(self, shape):
-        self.drawn.append(np.random.default_rng(len(self.drawn)).standard_normal(tuple(shape), np.float32))
-        return tf.constant(self.drawn[-1])
-
-    def mean(self, x):
-        return x
-
-    def log(self, name, values, reduce="mean"):
-        self.logged[name] = float(values)
 
 
 class Constant:

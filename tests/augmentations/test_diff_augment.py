@@ -3,23 +3,13 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from known import Known
 
 import ganlab
 from ganlab.errors import ConfigError, IncompatibleError
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.uniform(-1, 1, size=(6, 8, 10, 3)).astype(np.float32)
-
-
-class Known:
-    """A replica whose uniform numbers are known and kept."""
-
-    def __init__(self):
-        self.drawn = []
-
-    def uniform(self, shape):
-        self.drawn.append(np.random.default_rng(len(self.drawn)).random(tuple(shape), np.float32))
-        return tf.constant(self.drawn[-1])
 
 
 def applied(policy):

@@ -115,22 +115,3 @@ def check_gradients(function, weights, found):
             expected[index] = (ends[0] - ends[1]) / 2e-5
         assert np.abs(expected).max() > 1e-3
         np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
-
-
-def experiment(constraints, **parts):
-    """A small critic of points under constraints."""
-    sgd = ganlab.component("optimizers", "sgd")(learning_rate=0.05)
-    given = {
-        "dataset": ganlab.component("datasets", "gaussian_ring")(),
-        "architecture": ganlab.component("architectures", "mlp")(width=8, depth=2, activation="leaky_relu"),
-        "loss": ganlab.component("losses", "wasserstein")(),
-        "strategy": ganlab.component("strategies", "one_device")(device="CPU:0"),
-        "critic_optimizer": sgd,
-        "generator_optimizer": sgd,
-        "constraints": constraints,
-        "batch_size": 8,
-        "critic_steps": 1,
-        "steps": 50,
-        "jit": "off",
-    }
-    return ganlab.experiment(**{**given, **parts})

@@ -7,45 +7,23 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from prepared import Alone
+from prepared import Alone, check_gradients, on_a_matrix, prepared, singular_values
 
 import ganlab
-from ganlab.functional import named_weights
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-def prepared(name, *layers, shape, **arguments):
-    """A constraint, prepared for the model of these layers, and random weights by their names."""
-    x = inputs = keras.Input(shape)
-    for layer in layers:
-        x = layer(x)
-    model = keras.Model(inputs, x)
-    found = ganlab.component("constraints", name)(**arguments)
-    found.prepare(model)
-    random = np.random.default_rng(1)
-    return found, {key: random.normal(size=v.shape) / 2 for key, v in named_weights(model).items()}
-
-
 def check(penalty, weights, by_numpy):
     """Compares a penalty and its gradient by the weights with a function of arrays and its central differences."""
-    tensors = {name: tf.constant(value, tf.float32) for name, value in weights.items()}
+    names, arrays = list(weights), [weight.numpy().astype(np.float64) for weight in weights.values()]
     with tf.GradientTape() as tape:
-        tape.watch(list(tensors.values()))
-        value = penalty(tensors)
+        tape.watch(list(weights.values()))
+        value = penalty(weights)
     assert value.shape == ()
-    assert float(value) == pytest.approx(by_numpy(weights), rel=1e-4)
-    found = tape.gradient(value, tensors, unconnected_gradients="zero")
-    for name, weight in weights.items():
-        expected = np.zeros_like(weight)
-        for index in np.ndindex(weight.shape):
-            ends = []
-            for step in (1e-5, -1e-5):
-                moved = weight.copy()
-                moved[index] += step
-                ends.append(by_numpy({**weights, name: moved}))
-            expected[index] = (ends[0] - ends[1]) / 2e-5
-        np.testing.assert_allclose(found[name], expected, rtol=2e-3, atol=1e-3 * max(np.abs(expected).max(), 1e-3))
+    assert float(value) == pytest.approx(by_numpy(dict(zip(names, arrays, strict=True))), rel=1e-4)
+    found = tape.gradient(value, list(weights.values()))
+    check_gradients(lambda moved: by_numpy(dict(zip(names, moved, strict=True))), arrays, found)
 
 
 def convolution_matrix(kernel, stride, side, wrap):
@@ -63,38 +41,35 @@ def convolution_matrix(kernel, stride, side, wrap):
 
 class TestBoundPenalty:
     def test_value_and_gradient(self):
-        layers = [
-            keras.layers.Conv2D(3, 2, name="first"),
-            keras.layers.Flatten(),
-            keras.layers.Dense(2, name="second"),
-        ]
-        made, weights = prepared("bound_penalty", *layers, shape=(4, 4, 1), weight=0.5, target=0.3, power_iterations=20)
-        state, replica = made.initial_state(as_tensors(weights)), Alone()
+        first, second = keras.layers.Conv2D(3, 2, use_bias=False), keras.layers.Dense(2, use_bias=False)
+        made, _, weights = prepared(
+            "bound_penalty", first, keras.layers.Flatten(), second, shape=(4, 4, 1), weight=0.5, power_iterations=100
+        )
+        state, replica = made.initial_state(weights), Alone()
         for _ in range(2):
-            state = made.advance(as_tensors(weights), state, None, replica)
+            state = made.advance(weights, state, None, replica)
 
-        def norms(weights):
-            first = convolution_matrix(weights["first/kernel"], 1, 4, wrap=False)
-            return np.prod([np.linalg.norm(matrix, 2) for matrix in (first, weights["second/kernel"])])
+        def product(weights):
+            of_first, of_second = weights.values()
+            matrices = convolution_matrix(of_first, 1, 4, wrap=False), of_second
+            return np.prod([np.linalg.norm(matrix, 2) for matrix in matrices])
 
-        assert replica.logged["product"][0] == pytest.approx(norms(weights), rel=1e-4)
-        check(lambda w: made.weight_penalty(w, state), weights, lambda w: 0.5 * max(0, norms(w) - 0.3) ** 2)
+        as_arrays = {name: weight.numpy().astype(np.float64) for name, weight in weights.items()}
+        assert replica.logged["product"][0] == pytest.approx(product(as_arrays), rel=1e-4)
+        check(lambda w: made.weight_penalty(w, state), weights, lambda w: 0.5 * max(0, product(w) - 1.0) ** 2)
 
     def test_layers_may_trade(self):
         # Norms 4 and 1/4: the product, 1, costs nothing.
-        made, _ = prepared("bound_penalty", *(keras.layers.Dense(1, name=n) for n in "ab"), shape=(1,))
-        weights = as_tensors({"a/kernel": [[4.0]], "a/bias": [0.0], "b/kernel": [[0.25]], "b/bias": [0.0]})
+        layers = (keras.layers.Dense(1, use_bias=False, name=name) for name in "ab")
+        made, _, _ = prepared("bound_penalty", *layers, shape=(1,))
+        weights = {"a/kernel": tf.constant([[4.0]]), "b/kernel": tf.constant([[0.25]])}
         assert float(made.weight_penalty(weights, made.initial_state(weights))) == 0.0
         assert made.lipschitz_bound(weights) == pytest.approx(1.0)
 
     def test_a_cold_start_is_warmed_up(self):
-        made, weights = prepared("bound_penalty", keras.layers.Dense(6, name="a"), shape=(8,), target=0.5)
-        value = float(made.weight_penalty(as_tensors(weights), made.initial_state(as_tensors(weights))))
-        assert value == pytest.approx((np.linalg.norm(weights["a/kernel"], 2) - 0.5) ** 2, rel=0.05)
-
-
-def as_tensors(weights):
-    return {name: tf.constant(value, tf.float32) for name, value in weights.items()}
+        made, weights = on_a_matrix("bound_penalty", np.random.default_rng(1).normal(size=(8, 6)), target=0.5)
+        value = float(made.weight_penalty(weights, made.initial_state(weights)))
+        assert value == pytest.approx((singular_values(weights["layer/kernel"])[0] - 0.5) ** 2, rel=0.05)
 
 
 def lorth(kernel, stride):
@@ -112,18 +87,18 @@ class TestOrthogonalConvolution:
         [("Conv2D", 3, 1, 2), ("Conv2D", 3, 2, 5), ("Conv2D", 2, 1, 3), ("Conv1D", 4, 2, 5), ("Conv1D", 3, 3, 4)],
     )
     def test_value_and_gradient(self, kind, taps, stride, outputs):
-        layer = getattr(keras.layers, kind)(outputs, taps, strides=stride, padding="same", name="layer")
-        made, weights = prepared("orthogonal_convolution", layer, shape=(6, 6, 2)[2 - int(kind[4]) :], weight=0.5)
+        layer = getattr(keras.layers, kind)(outputs, taps, strides=stride, padding="same", use_bias=False, name="layer")
+        shape = (6, 6, 2)[2 - int(kind[4]) :]
+        made, _, weights = prepared("orthogonal_convolution", layer, shape=shape, weight=0.5)
         check(made.weight_penalty, weights, lambda w: 0.5 * lorth(w["layer/kernel"], stride))
 
     @pytest.mark.parametrize(("rows", "columns"), [(4, 2), (2, 4)])
     def test_a_dense_layer(self, rows, columns):
-        made, weights = prepared(
-            "orthogonal_convolution", keras.layers.Dense(columns, name="a"), shape=(rows,), weight=2.0
-        )
+        matrix = np.random.default_rng(1).normal(size=(rows, columns))
+        made, weights = on_a_matrix("orthogonal_convolution", matrix, weight=2.0)
 
         def by_numpy(weights):
-            kernel = weights["a/kernel"]
+            kernel = weights["layer/kernel"]
             gram = kernel.T @ kernel if columns < rows else kernel @ kernel.T
             return 2.0 * np.sum((gram - np.eye(len(gram))) ** 2)
 
@@ -133,7 +108,7 @@ class TestOrthogonalConvolution:
     def test_patches_without_overlap_are_orthogonal_if_their_matrix_is(self, outputs):
         # Kernels of 2 x 2 at stride 2 on one channel: an orthonormal matrix of 4 numbers costs nothing.
         layer = keras.layers.Conv2D(outputs, 2, strides=2, use_bias=False, name="layer")
-        made, _ = prepared("orthogonal_convolution", layer, shape=(6, 6, 1))
+        made, _, _ = prepared("orthogonal_convolution", layer, shape=(6, 6, 1))
         left, _, right = np.linalg.svd(np.random.default_rng(0).normal(size=(4, outputs)), full_matrices=False)
         kernel = (left @ right).reshape(2, 2, 1, outputs)
         weights = {"layer/kernel": tf.constant(kernel, tf.float32)}
@@ -144,8 +119,8 @@ class TestOrthogonalConvolution:
     @pytest.mark.parametrize("outputs", [2, 9])
     def test_a_trained_kernel_keeps_lengths_on_a_circle_and_stretches_nothing_at_zero_padding(self, outputs):
         layer = keras.layers.Conv1D(outputs, 3, strides=2, padding="same", use_bias=False, name="layer")
-        made, weights = prepared("orthogonal_convolution", layer, shape=(8, 2), weight=1.0)
-        kernel = tf.Variable(as_tensors(weights)["layer/kernel"])
+        made, _, weights = prepared("orthogonal_convolution", layer, shape=(8, 2), weight=1.0)
+        kernel = tf.Variable(weights["layer/kernel"] / 2)
 
         @tf.function
         def descend():

@@ -37,8 +37,8 @@ LAYERS = {
 }
 CONVOLUTIONS = [name for name in LAYERS if name not in ("tall", "square", "wide")]
 # Those that bound every layer by one, and those of them that make rows or columns of the kernel orthonormal.
-EVERYWHERE = ["aol", "gram_norm", "cayley", "householder", "polar_projection"]
-ORTHONORMAL = ["cayley", "householder", "polar_projection"]
+EVERYWHERE = ["aol", "gram_norm", "bjorck", "cayley", "householder", "polar_projection"]
+ORTHONORMAL = ["bjorck", "cayley", "householder", "polar_projection"]
 
 
 def on(name, layer, **arguments):
@@ -83,7 +83,7 @@ def test_all_singular_values_are_one_before_the_root_of_the_overlap(name, layer)
     np.testing.assert_allclose(values, overlap(layer) ** -0.5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["aol", "gram_norm", "householder", "polar_projection"])
+@pytest.mark.parametrize("name", ["aol", "gram_norm", "bjorck", "householder", "polar_projection"])
 @pytest.mark.parametrize("scale", [1e-5, 0.0])
 def test_small_and_zero_kernels(name, scale):
     found, _, _, weights = on(name, "stride")

@@ -150,13 +150,6 @@ class TestFiniteDifferencePenalty:
         slopes = replica.logged["slope"][0].astype(float)
         assert slopes.mean() == pytest.approx(3, abs=5 * slopes.std() / len(slopes) ** 0.5)
 
-    @pytest.mark.parametrize(
-        ("metrics", "says"), [({"slope": 2.5}, "steep: "), ({"slope": 0.3}, "flat: "), ({"slope": 1.1}, None)]
-    )
-    def test_diagnoses(self, metrics, says):
-        warning = constraint("finite_difference_penalty").diagnose(metrics)
-        assert warning is None if says is None else says in warning
-
 
 class TestGraN:
     def test_by_hand(self):

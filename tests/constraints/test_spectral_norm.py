@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from prepared import constraint, experiment, map_of, on_a_matrix, prepared, singular_values
+from prepared import constraint, map_of, on_a_matrix, prepared, singular_values
+from small import small
 
 import ganlab
-from ganlab.functional import as_matrix
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.graph.variables import read, values_of
 
@@ -29,7 +29,7 @@ def test_effective_kernels_have_singular_value_one(critic):
             "dataset": ganlab.component("datasets", "digits")(),
             "architecture": ganlab.component("architectures", "dcgan")(channels=4, latent_dim=4),
         }
-    trainer = Trainer(experiment([constraint("spectral_norm")], **parts))
+    trainer = Trainer(small(constraints=[constraint("spectral_norm")], **parts))
     state = trainer.state
     for count in (0, 30):
         if count:
@@ -46,17 +46,6 @@ def test_effective_kernels_have_singular_value_one(critic):
             np.testing.assert_array_equal(effective[name], weights[name])
 
 
-def test_the_vectors_catch_up():
-    # With the weights at rest, one iteration an update brings the estimate to the singular value of numpy's SVD.
-    matrix = tf.constant(np.random.default_rng(0).normal(size=(7, 5)), tf.float32)
-    norm, _ = on_a_matrix("spectral_norm", matrix)
-    state = norm.initial_state({"layer/kernel": matrix})
-    for _ in range(30):
-        state = norm.advance({"layer/kernel": matrix}, state, None, None)
-    effective = norm.reparameterize({"layer/kernel": matrix}, state)["layer/kernel"]
-    np.testing.assert_allclose(effective, matrix / np.linalg.svd(matrix, compute_uv=False)[0], rtol=1e-4, atol=1e-6)
-
-
 def test_the_gradient_is_that_of_the_normalized_kernel():
     # d/dW <G, W / s(W)> = G / s - <G, W> u v' / s^2 with the leading singular vectors u, v.
     random = np.random.default_rng(1)
@@ -69,11 +58,6 @@ def test_the_gradient_is_that_of_the_normalized_kernel():
     left, singular, right = np.linalg.svd(matrix)
     expected = direction / singular[0] - np.sum(direction * matrix) * np.outer(left[:, 0], right[0]) / singular[0] ** 2
     np.testing.assert_allclose(tape.gradient(value, weights["layer/kernel"]), expected, rtol=1e-3, atol=1e-4)
-
-
-def test_a_convolution_is_the_matrix_of_its_outputs():
-    kernel = np.arange(24.0).reshape(2, 2, 3, 2)
-    np.testing.assert_array_equal(as_matrix(tf.constant(kernel)), kernel.reshape(12, 2))
 
 
 @pytest.mark.slow

@@ -111,23 +111,20 @@ def test_classes_without_an_example_are_named(tmp_path, labels, classes, rule):
         assert ganlab.component("datasets", "arrays")(path=path, labels="y").classes == classes
 
 
-@pytest.mark.parametrize("key", [None, "x"])
-def test_labels_that_the_file_does_not_have_are_named_with_all_that_it_has(key, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "settings", "rule"),
+    [
+        ("data.npz", {"labels": "z"}, r"labels = 'z' must name an array of .*, which has x, y\."),
+        ("data.npz", {"key": "x", "labels": "z"}, r"labels = 'z' must name an array of .*, which has x, y\."),
+        ("data.npz", {"key": "w", "labels": "y"}, r"key = 'w' must name an array of .*, which has x, y\."),
+        ("rows.npy", {"labels": "y"}, r"labels = 'y' is for \.npz files"),
+    ],
+)
+def test_arrays_that_the_file_does_not_have_are_named_with_all_that_it_has(tmp_path, name, settings, rule):
     np.savez(tmp_path / "data.npz", x=np.zeros((3, 2)), y=np.arange(3))
-    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'z' must name an array of .*, which has x, y\."):
-        ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npz"), key=key, labels="z")
-
-
-def test_a_wrong_key_is_answered_with_the_labels_too(tmp_path):
-    np.savez(tmp_path / "data.npz", x=np.zeros((3, 2)), y=np.arange(3))
-    with pytest.raises(ganlab.ConfigError, match=r"arrays\.key = 'w' must name an array of .*, which has x, y\."):
-        ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npz"), key="w", labels="y")
-
-
-def test_labels_of_a_file_with_one_array_are_refused(tmp_path):
     np.save(tmp_path / "rows.npy", np.zeros((3, 2)))
-    with pytest.raises(ganlab.ConfigError, match=r"arrays\.labels = 'y' is for \.npz files"):
-        ganlab.component("datasets", "arrays")(path=str(tmp_path / "rows.npy"), labels="y")
+    with pytest.raises(ganlab.ConfigError, match=rf"arrays\.{rule}"):
+        ganlab.component("datasets", "arrays")(path=str(tmp_path / name), **settings)
 
 
 def test_a_dataset_without_labels_has_no_classes():

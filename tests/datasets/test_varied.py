@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from small import small
 
 import ganlab
 from ganlab.training.graph.inputs import Inputs
@@ -60,18 +61,7 @@ def test_training_counts_the_epochs(cpus):
         def examples(self, numbers, seed, epochs=None):
             return tf.cast(tf.stack([numbers, epochs], axis=1), tf.float32)
 
-    experiment = ganlab.experiment(
-        dataset=Counted(),
-        architecture=ganlab.component("architectures", "mlp")(width=4),
-        loss=ganlab.component("losses", "wasserstein")(),
-        strategy=ganlab.component("strategies", "mirrored")(virtual_replicas=2),
-        critic_optimizer=ganlab.component("optimizers", "sgd")(),
-        generator_optimizer=ganlab.component("optimizers", "sgd")(),
-        critic_steps=2,
-        batch_size=4,
-        steps=4,
-    )
-    inputs = Inputs(experiment)
+    inputs = Inputs(small(2, dataset=Counted(), critic_steps=2, batch_size=4))
     seen = [np.asarray(inputs.examples(tf.constant(step, tf.int64), r)) for step in range(6) for r in range(2)]
     numbers, epochs = np.reshape(seen, (-1, 2)).T
     assert len(numbers) == 48

@@ -48,8 +48,3 @@ def test_fewer_points_are_compared_where_asked():
 
 def test_without_a_distance_there_is_no_relative_error():
     assert look(lambda x: x[:, 0], fake=REAL + SHIFT) == {"estimate": 0.0, "exact": 0.0}
-
-
-def test_no_points_are_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"wasserstein_error\.points = 0 must be a whole number of at least 1"):
-        ganlab.component("diagnostics", "wasserstein_error")(points=0)

@@ -1,6 +1,7 @@
 """Datasets and samplers for tests of evaluators."""
 
 import numpy as np
+import scipy.linalg
 import tensorflow as tf
 
 import ganlab
@@ -55,3 +56,15 @@ def normal(mean=0.0, std=1.0, d=2):
 
 def measure(name, sample, dataset, **arguments):
     return ganlab.component("evaluators", name)(**arguments).evaluate(sample, dataset, None)
+
+
+def scipys_frechet(mean, cov, mean_r, cov_r):
+    """The squared distance of two Gaussians, by scipy's root of a matrix."""
+    root = scipy.linalg.sqrtm(cov @ cov_r)
+    return float(np.sum((mean - mean_r) ** 2) + np.trace(cov + cov_r - 2 * root.real))
+
+
+def frechet(x, y):
+    """The same of two samples, in float64."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    return scipys_frechet(x.mean(0), np.cov(x.T), y.mean(0), np.cov(y.T))

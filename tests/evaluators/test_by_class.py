@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from scipy import linalg
+from measured import frechet
 
 import ganlab
 
@@ -63,12 +63,6 @@ def test_accuracy_is_the_share_of_samples_with_the_asked_label():
     real = (Nearest().probabilities(points).argmax(1) == np.repeat(range(3), 40)).mean()
     # Ten of the forty samples of class 2 are of class 0.
     assert figures == pytest.approx({"accuracy": 110 / 120, "worst_class": 0.75, "real_accuracy": real})
-
-
-def frechet(x, y):
-    c, d = np.cov(x.T.astype(np.float64)), np.cov(y.T.astype(np.float64))
-    apart = np.sum((x.astype(np.float64).mean(0) - y.astype(np.float64).mean(0)) ** 2)
-    return apart + np.trace(c + d - 2 * linalg.sqrtm(c @ d).real)
 
 
 def test_distance_within_classes_is_that_of_scipy():

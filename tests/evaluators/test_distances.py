@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.linalg
+from ganlab_builtin.evaluators.comparing import Compared, OverFeatures
 from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
-from measured import Halves, Normal, Rows, measure, normal
+from measured import Halves, Normal, Rows, measure, normal, scipys_frechet
 
 import ganlab
 from ganlab.transport import exact_w1, sliced_wasserstein
@@ -17,11 +17,6 @@ DISTANCES = {"exact_w1": 1000, "sliced_wasserstein": 2000, "frechet_distance": 2
 def covariance(d):
     root = RANDOM.normal(size=(d, d))
     return root @ root.T
-
-
-def scipys_frechet(mean, cov, mean_r, cov_r):
-    root = scipy.linalg.sqrtm(cov @ cov_r)
-    return float(np.sum((mean - mean_r) ** 2) + np.trace(cov + cov_r - 2 * root.real))
 
 
 def test_frechet_of_round_gaussians_is_the_closed_form():
@@ -43,15 +38,6 @@ def test_frechet_handles_covariances_without_full_rank():
     expected = 3.0**2 + (np.sqrt(2) - np.sqrt(8)) ** 2
     assert gaussian_frechet(*moments(x), *moments(y)) == pytest.approx(expected, rel=1e-9)
     assert gaussian_frechet(*moments(x), *moments(x)) == pytest.approx(0.0, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_frechet_of_many_samples_approaches_the_closed_form():
-    # 4 * 3^2 + 4 (2 - 1)^2 = 40. The mean's share has the standard error 2 * 6 * sqrt((4 + 1) / 200,000) = 0.06; the
-    # bias is below d / n.
-    figures = measure("frechet_distance", normal(3.0, 2.0, d=4), Normal(4), samples=200_000)
-    assert figures["distance"] == pytest.approx(40.0, abs=0.25)
-    assert 0 <= figures["real_against_real"] < 1e-3
 
 
 def test_kid_equals_the_double_sum():
@@ -133,3 +119,21 @@ def test_too_few_examples_are_refused(name):
 def test_frechet_refuses_too_many_features():
     with pytest.raises(ganlab.IncompatibleError, match=r"Gaussians of 4100 features.*@features\.classifier"):
         measure("frechet_distance", normal(d=4100), Normal(4100), samples=2)
+
+
+def test_the_same_real_examples_are_measured_once_and_others_anew():
+    class Distance(OverFeatures):
+        features = None
+
+    def measure(x, y):
+        pairs.append((x[0, 0], y[0, 0]))
+        return abs(x.mean() - y.mean())
+
+    def distances(*values):
+        return evaluator.distances(Compared(*(np.full((3, 2), value) for value in values)), measure)
+
+    evaluator, pairs = Distance(), []
+    assert distances(5.0, 1.0, 2.0) == {"distance": 4.0, "real_against_real": 1.0}
+    assert distances(3.0, 1.0, 2.0) == {"distance": 2.0, "real_against_real": 1.0}
+    assert pairs == [(2.0, 1.0), (5.0, 1.0), (3.0, 1.0)]
+    assert distances(3.0, 1.0, 4.0) == {"distance": 2.0, "real_against_real": 3.0}

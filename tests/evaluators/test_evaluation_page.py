@@ -13,7 +13,6 @@ from ganlab_evaluate.command import evaluate as command
 
 import ganlab
 from ganlab import config
-from ganlab.plugins import manager as plugins
 from ganlab.transport import exact_w1
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -39,8 +38,7 @@ def test_the_page_of_scores_has_every_figure_and_its_parameters_exist():
     assert {name for _, said in rows for name in re.findall(r"`(\w+)`", said)} <= set(known)
 
 
-def test_the_fragments_fit_an_experiment(tmp_path, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_the_fragments_fit_an_experiment(tmp_path, fresh_plugins):
     assert len(FRAGMENTS) == 3
     for text in FRAGMENTS:
         (tmp_path / "more.gin").write_text("include 'quickstart.gin'\n" + text)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from small import small
 
 import ganlab
 
@@ -22,23 +23,20 @@ class Spy(ganlab.Evaluator):
 
 
 def train(path, evaluators):
-    make = ganlab.component
-    adam = make("optimizers", "adam")(learning_rate=1e-3)
-    experiment = ganlab.experiment(
-        strategy=make("strategies", "mirrored")(virtual_replicas=2),
-        dataset=make("datasets", "digits")(),
-        architecture=make("architectures", "dcgan")(channels=4, latent_dim=3),
-        loss=make("losses", "wasserstein")(),
-        constraints=[make("constraints", "gradient_penalty")()],
+    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
+    networks = ganlab.component("architectures", "dcgan")(channels=4, latent_dim=3)
+    experiment = small(
+        2,
+        dataset=ganlab.component("datasets", "digits")(),
+        architecture=networks,
+        constraints=[ganlab.component("constraints", "gradient_penalty")()],
         critic_optimizer=adam,
         generator_optimizer=adam,
         batch_size=8,
-        critic_steps=1,
         steps=4,
         evaluate_every=2,
         log_every=1,
         evaluators=evaluators,
-        jit="off",
     )
     return ganlab.train(experiment, path)
 

@@ -10,11 +10,12 @@ import pytest
 import ganlab
 from ganlab import config
 from ganlab.composition import compose, make
-from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
+
+pytestmark = pytest.mark.usefixtures("fresh_plugins", "cpus")
 
 # Parameters that make a component small, where it has them.
 SMALL = {
@@ -100,8 +101,7 @@ def test_published_experiment_has_labels_if_its_networks_take_them(path):
 
 
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
-def test_published_experiment_composes(path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_published_experiment_composes(path):
     experiment = composed(path, dataset=other_images(config.load([path]).arguments["dataset"]))
     if experiment.microbatches > 1:  # networks may refuse them
         TrainingStep(experiment, TrainingState(experiment), compiled=False)
@@ -109,8 +109,7 @@ def test_published_experiment_composes(path, cpus, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [p for p in PUBLISHED if p.stem in TRAINED], ids=lambda path: path.stem)
-def test_published_experiment_trains_on_other_images_of_its_shape(path, tmp_path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_published_experiment_trains_on_other_images_of_its_shape(path, tmp_path):
     images = other_images(config.load([path]).arguments["dataset"])
     run = ganlab.train(composed(path, dataset=images), tmp_path / "run")
     assert (run.info["status"], run.info["step"], run.info["replicas"]) == ("completed", 2, 2)
@@ -124,8 +123,7 @@ QUICK = ("eight_gaussians", "quickstart")
     "path",
     [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow) for path in FILES],
 )
-def test_shipped_experiment_trains(path, tmp_path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_shipped_experiment_trains(path, tmp_path):
     experiment = composed(path)
     replicas = experiment.replicas
 
@@ -144,14 +142,12 @@ ONE_DEVICE = Recipe("strategies", "one_device", {"device": "CPU:0"})
 
 
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
-def test_method_composes(path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_method_composes(path):
     composed(path, ONE_DEVICE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
-def test_method_trains(path, cpus, monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
+def test_method_trains(path):
     trainer = Trainer(composed(path, ONE_DEVICE))
     assert np.isfinite(trainer.train(2)).all()

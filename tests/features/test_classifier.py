@@ -119,20 +119,6 @@ def test_accuracy_counts_every_held_out_example_once(replicas, cpus, monkeypatch
     assert found == pytest.approx(right.sum() / 11)
 
 
-def test_one_replica_and_two_train_the_same_network(cpus):
-    dataset, trained = Images(), []
-    settings = training.Settings(6, 7, 1e-3, 4, 5, 1, 4, 0)
-    for replicas in (1, 2):
-        with mirrored(replicas).scope():
-            made = model()
-            training.train(made, dataset, settings)
-        trained.append(made.get_weights())
-    untrained = model().get_weights()
-    assert max(np.abs(a - b).max() for a, b in zip(trained[0], untrained, strict=True)) > 1e-3
-    for one, two in zip(*trained, strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)
-
-
 def test_the_seed_alone_decides(tmp_path, monkeypatch):
     found = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):

@@ -109,18 +109,6 @@ def test_a_single_place_reaches_the_constant():
     assert float(layer(np.ones((1, 1, 1)))[0, 0, 0]) ** 2 == pytest.approx(1, rel=1e-5)
 
 
-def test_permuted_places_have_permuted_outputs():
-    layer, x = layer_of((6, 4), 2), np.random.default_rng(0).normal(size=(2, 6, 4))
-    order = np.random.default_rng(1).permutation(6)
-    np.testing.assert_allclose(layer(x[:, order]), layer(x).numpy()[:, order], rtol=1e-12, atol=1e-13)
-
-
-def test_a_feature_map_is_a_list_of_its_pixels():
-    layer, x = layer_of((2, 3, 4), 2), np.random.default_rng(0).normal(size=(5, 2, 3, 4))
-    flat = layer_of((6, 4), 2)
-    np.testing.assert_array_equal(layer(x), np.reshape(flat(x.reshape(5, 6, 4)), x.shape))
-
-
 def test_a_common_shift_moves_no_weights_in_float32():
     layer = layer_of((5, 4), 2, dtype="float32")
     x = np.float32(np.random.default_rng(0).integers(-8, 9, size=(2, 5, 4)) / 8)

@@ -9,7 +9,6 @@ import tensorflow as tf
 from orthogonal_formulas import product_of_projectors, skew_matrix
 
 from ganlab import layers
-from ganlab.functional import cayley
 
 # Kernel sizes, filters, and the shape of an example: sides odd and even, channels more, fewer, and one.
 SIZES = [((3, 3), 3, (5, 4, 3)), ((3, 1), 5, (3, 5, 2)), ((5, 3), 2, (6, 5, 5)), ((3, 3), 1, (3, 4, 1))]
@@ -108,16 +107,6 @@ def test_gradients_of_zero_weights_are_finite():
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(layer(x)[:, 0] ** 3)
         assert np.all(np.isfinite(tape.gradient(loss, layer.kernel)))
-
-
-def test_cayley_makes_columns_orthonormal():
-    blocks = np.random.default_rng(0).normal(size=(2, 5, 3))
-    result = cayley(tf.constant(blocks)).numpy()
-    np.testing.assert_allclose(result.swapaxes(1, 2) @ result, np.tile(np.eye(3), (2, 1, 1)), atol=1e-12)
-    # The first columns of the transform of a skew 5 x 5 matrix with a block of zeros.
-    square, rest = blocks[0, :3], blocks[0, 3:]
-    skew = np.block([[square - square.T, -rest.T], [rest, np.zeros((2, 2))]])
-    np.testing.assert_allclose(result[0], np.linalg.solve(np.eye(5) + skew, np.eye(5) - skew)[:, :3], atol=1e-12)
 
 
 def test_senseless_sizes_are_refused():

@@ -67,14 +67,6 @@ def test_it_starts_as_an_orthogonal_map_and_its_activation():
     np.testing.assert_allclose(y, np.maximum(np.sqrt(2) * x @ np.transpose(b), 0), atol=1e-5)
 
 
-def test_psi_does_not_change_a_layer_without_rectifiers():
-    x = np.float32(np.random.default_rng(0).normal(size=(3, 5)))
-    plain, scaled = (layer_of(5, 7, psi=psi, activation="linear") for psi in (0.0, 3.0))
-    for layer in (plain, scaled):
-        layer.bias.assign(np.zeros(7))
-    np.testing.assert_allclose(plain(x), scaled(x), rtol=1e-4, atol=1e-5)
-
-
 def test_activations_are_all_those_with_slopes_from_zero_to_one():
     known = lipschitz.ACTIVATION_SLOPES.items()
     assert set(ACTIVATIONS) == {name for name, (least, steepest) in known if least >= 0 and steepest <= 1}

@@ -1,4 +1,4 @@
-"""Losses that compare the examples of a batch with one another, against loops in float64 and against scipy."""
+"""Losses of pairs, of classes and of the whole batch, against loops in float64 and against scipy."""
 
 import math
 
@@ -21,8 +21,10 @@ RANDOM = np.random.default_rng(0)
 REAL, FAKE = (RANDOM.normal(size=N).astype(np.float32) for _ in range(2))
 LABELS = np.array([0, 2, 1, 2, 0, 1])
 REAL_POINTS, FAKE_POINTS = RANDOM.normal(size=(2, N, 3)).astype(np.float32) + np.array([[[0.0]], [[0.7]]], np.float32)
-OUTPUTS = [{name: RANDOM.normal(size=(N, 4)).astype(np.float32) for name in ("embedding", "proxy")} for _ in range(2)]
+WIDTHS = {"embedding": 4, "proxy": 4, "logits": 3}
+OUTPUTS = [{name: RANDOM.normal(size=(N, d)).astype(np.float32) for name, d in WIDTHS.items()} for _ in range(2)]
 REAL_EMBEDDING, FAKE_EMBEDDING = (outputs["embedding"].astype(np.float64) for outputs in OUTPUTS)
+REAL_LOGITS, FAKE_LOGITS = (outputs["logits"].astype(np.float64) for outputs in OUTPUTS)
 
 
 class Alone:
@@ -79,6 +81,10 @@ def without_own(values):
 
 def norm(x):
     return np.sqrt((x**2).sum(1))
+
+
+def softplus(x):
+    return np.log1p(np.exp(np.asarray(x, np.float64)))
 
 
 def test_cramer_is_the_energy_distance():
@@ -174,7 +180,8 @@ def test_d2d_ce_is_the_papers_equation():
     made = loss("d2d_ce", **arguments)
 
     def entropy(outputs):
-        f, v = (x.astype(np.float64) / norm(x.astype(np.float64))[:, None] for x in outputs.values())
+        both = (outputs[name].astype(np.float64) for name in ("embedding", "proxy"))
+        f, v = (x / norm(x)[:, None] for x in both)
         found = []
         for i in range(N):
             pull = math.exp(min(0.0, f[i] @ v[i] - 0.9) / 0.25)
@@ -191,7 +198,7 @@ def test_feature_matching_compares_means():
     made = loss("feature_matching")
     apart = ((REAL_EMBEDDING.mean(0) - FAKE_EMBEDDING.mean(0)) ** 2).sum()
     np.testing.assert_allclose(generator(made), np.full(N, apart), rtol=1e-5)
-    np.testing.assert_allclose(critic(made), np.log1p(np.exp(-REAL)) + np.log1p(np.exp(FAKE)), rtol=1e-5)
+    np.testing.assert_allclose(critic(made), softplus(-REAL) + softplus(FAKE), rtol=1e-5)
     assert made.outputs == ("embedding",)
     assert loss("feature_matching", output="logits", game=loss("auxiliary_classifier")).outputs == ("logits",)
 
@@ -214,9 +221,61 @@ def test_top_k_keeps_k_of_equal_scores():
 
 def test_top_k_takes_games_of_pairs_and_of_classes():
     relative = generator(loss("top_k", fraction=1.0, game=loss("relativistic")))
-    np.testing.assert_allclose(relative, np.log1p(np.exp(REAL - FAKE)), rtol=1e-5)
+    np.testing.assert_allclose(relative, softplus(REAL - FAKE), rtol=1e-5)
     average = loss("top_k", fraction=1.0, game=loss("relativistic_average"))
     np.testing.assert_allclose(generator(average), generator(loss("relativistic_average")), rtol=1e-6)
     classes = loss("top_k", game=loss("auxiliary_classifier"))
     assert classes.labels
     assert classes.outputs == ("logits",)
+
+
+def test_relativistic_is_the_cross_entropy_of_pairs():
+    made = loss("relativistic")
+    assert made.pairs
+    np.testing.assert_allclose(critic(made), softplus(FAKE - REAL), rtol=1e-6)
+    np.testing.assert_allclose(generator(made), softplus(REAL - FAKE), rtol=1e-6)
+
+
+def test_relativistic_average_compares_with_means():
+    made = loss("relativistic_average")
+    real, fake = REAL.astype(np.float64), FAKE.astype(np.float64)
+    expected = softplus(fake.mean() - real) + softplus(fake - real.mean())
+    np.testing.assert_allclose(critic(made), expected, rtol=1e-6)
+    expected = softplus(real.mean() - fake) + softplus(real - fake.mean())
+    np.testing.assert_allclose(generator(made), expected, rtol=1e-6)
+
+
+def cross_entropy(logits):
+    return np.log(np.exp(logits).sum(1)) - logits[np.arange(N), LABELS]
+
+
+@pytest.mark.parametrize("on_samples", [True, False])
+def test_auxiliary_classifier_adds_cross_entropies(on_samples):
+    made, replica = loss("auxiliary_classifier", weight=0.5, on_samples=on_samples), Alone()
+    expected = softplus(-REAL) + softplus(FAKE) + 0.5 * cross_entropy(REAL_LOGITS)
+    expected += 0.5 * cross_entropy(FAKE_LOGITS) * on_samples
+    np.testing.assert_allclose(critic(made, replica=replica), expected, rtol=1e-6)
+    np.testing.assert_allclose(generator(made), softplus(-FAKE) + 0.5 * cross_entropy(FAKE_LOGITS), rtol=1e-6)
+    assert replica.logged["accuracy"] == pytest.approx((REAL_LOGITS.argmax(1) == LABELS).mean())
+
+
+def test_auxiliary_classifier_takes_another_game_but_no_pairs():
+    made = loss("auxiliary_classifier", game=loss("wasserstein"), weight=0.0)
+    np.testing.assert_allclose(critic(made), FAKE - REAL, rtol=1e-6)
+    with pytest.raises(ConfigError, match="compares pairs of examples"):
+        loss("auxiliary_classifier", game=loss("relativistic"))
+
+
+def margin(logits, scores, labels):
+    whole = np.concatenate([logits, -scores[:, None]], axis=1)
+    return [
+        max(0, 1 - row[y] + max(v for k, v in enumerate(row) if k != y)) for row, y in zip(whole, labels, strict=True)
+    ]
+
+
+def test_multi_hinge_asks_for_a_margin_of_one():
+    made = loss("multi_hinge")
+    expected = np.add(margin(REAL_LOGITS, REAL, LABELS), margin(FAKE_LOGITS, FAKE, np.full(N, 3)))
+    np.testing.assert_allclose(critic(made), expected, rtol=1e-5)
+    expected = margin(FAKE_LOGITS, FAKE, LABELS)
+    np.testing.assert_allclose(generator(made), expected, rtol=1e-5)

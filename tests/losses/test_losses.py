@@ -52,11 +52,6 @@ def test_the_non_saturating_loss_neither_overflows_nor_saturates():
     assert tape.gradient(value, scores).numpy() == [-1.0]
 
 
-def test_at_a_score_of_zero_the_first_game_is_worth_two_logarithms_of_two():
-    loss = ganlab.component("losses", "non_saturating")()
-    np.testing.assert_allclose(loss.critic(tf.zeros(1), tf.zeros(1)), [2 * math.log(2)], rtol=1e-6)
-
-
 def test_least_squares_takes_the_targets_of_the_pearson_divergence():
     # b - c = 1 and b - a = 2: the paper's first choice, a = -1, b = 1, c = 0.
     loss = ganlab.component("losses", "least_squares")(a=-1.0, b=1.0, c=0.0)
@@ -73,12 +68,6 @@ def test_a_hinge_has_the_parameters_of_deel_lip():
     np.testing.assert_allclose(free.critic(*scores), ganlab.component("losses", "kr")().critic(*scores))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"a": 1.0}, r"losses\.least_squares\.a = 1\.0 equals b: .* Use different targets"),
-    ],
-)
-def test_least_squares_refuses_equal_targets(arguments, message):
-    with pytest.raises(ganlab.ConfigError, match=message):
-        ganlab.component("losses", "least_squares")(**arguments)
+def test_least_squares_refuses_equal_targets():
+    with pytest.raises(ganlab.ConfigError, match=r"losses\.least_squares\.a = 1\.0 equals b: .* Use different targets"):
+        ganlab.component("losses", "least_squares")(a=1.0)

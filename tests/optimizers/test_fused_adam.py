@@ -19,41 +19,39 @@ def gradients(count, shape):
     return np.random.default_rng(0).normal(size=(count, *shape)).astype(np.float32)
 
 
-def by_hand(start, given):
-    """Algorithm 1 of the paper, with epsilon as at the end of section 2."""
+def by_hand(start, given, *, beta_2=BETA_2, epsilon=EPSILON, corrected=False):
+    """Algorithm 1 of the paper; epsilon is corrected, too, or is that of the end of section 2."""
     x = start.astype(np.float64)
     m, v = np.zeros_like(x), np.zeros_like(x)
     for t, g in enumerate(given.astype(np.float64), start=1):
-        m, v = BETA_1 * m + (1 - BETA_1) * g, BETA_2 * v + (1 - BETA_2) * g**2
-        x -= RATE * np.sqrt(1 - BETA_2**t) / (1 - BETA_1**t) * m / (np.sqrt(v) + EPSILON)
-    return x
-
-
-def test_ten_updates_are_the_papers():
-    start = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    variable, optimizer, given = keras.Variable(start), fused(), gradients(10, (3, 4))
-    optimizer.build([variable])
-    for g in given:
-        optimizer.apply([tf.constant(g)], [variable])
-    np.testing.assert_allclose(variable.numpy(), by_hand(start, given), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize(("corrected", "beta_2"), [(False, 0.9), (True, 0.9), (True, 0.999)])
-def test_corrected_epsilon_is_added_as_in_algorithm_1(corrected, beta_2):
-    """Gradients are as small as epsilon, where it counts."""
-    start, epsilon = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), 1e-3
-    optimizer = fused(epsilon=epsilon, beta_2=beta_2, corrected_epsilon=corrected)
-    optimizer = type(optimizer).from_config(optimizer.get_config())  # as training makes it
-    variable, given = keras.Variable(start), 1e-3 * gradients(4, (3, 4))
-    optimizer.build([variable])
-    x, m, v = start.astype(np.float64), np.zeros((3, 4)), np.zeros((3, 4))
-    for t, g in enumerate(given, start=1):
-        optimizer.apply([tf.constant(g)], [variable])
-        m, v = BETA_1 * m + (1 - BETA_1) * g, beta_2 * v + (1 - beta_2) * g.astype(np.float64) ** 2
+        m, v = BETA_1 * m + (1 - BETA_1) * g, beta_2 * v + (1 - beta_2) * g**2
         correction = np.sqrt(1 - beta_2**t)
         added = epsilon if corrected else epsilon / correction
         x -= RATE * (m / (1 - BETA_1**t)) / (np.sqrt(v) / correction + added)
-    np.testing.assert_allclose(variable.numpy(), x, rtol=1e-5, atol=1e-6)
+    return x
+
+
+@pytest.mark.parametrize(
+    ("size", "settings"),
+    [
+        (1.0, {}),
+        # Gradients as small as epsilon, where it counts.
+        (1e-3, {"epsilon": 1e-3}),
+        (1e-3, {"epsilon": 1e-3, "corrected": True}),
+        (1e-3, {"epsilon": 1e-3, "corrected": True, "beta_2": 0.999}),
+    ],
+    ids=str,
+)
+def test_ten_updates_are_the_papers(size, settings):
+    start, given = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), size * gradients(10, (3, 4))
+    renamed = {{"corrected": "corrected_epsilon"}.get(name, name): value for name, value in settings.items()}
+    optimizer = fused(**renamed)
+    optimizer = type(optimizer).from_config(optimizer.get_config())  # as training makes it
+    variable = keras.Variable(start)
+    optimizer.build([variable])
+    for g in given:
+        optimizer.apply([tf.constant(g)], [variable])
+    np.testing.assert_allclose(variable.numpy(), by_hand(start, given, **settings), rtol=1e-5, atol=1e-6)
 
 
 def test_variables_and_config_are_those_of_keras():

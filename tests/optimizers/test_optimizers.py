@@ -1,7 +1,6 @@
 import math
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -111,12 +110,6 @@ def test_a_schedule_of_unknown_length_fails_eagerly_and_in_a_graph():
         updated(optimizer, [1.0])
     with pytest.raises(ganlab.ConfigError, match=message):
         tf.function(optimizer._learning_rate)(tf.constant(0))
-
-
-def test_a_constant_rate_is_a_plain_number_and_survives_the_config():
-    config = make("sgd", learning_rate=0.5).get_config()
-    assert config["learning_rate"] == 0.5
-    assert np.isclose(float(keras.optimizers.SGD.from_config(config).learning_rate), 0.5)
 
 
 @pytest.mark.parametrize(

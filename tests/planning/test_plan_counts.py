@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_plan.counting import count
-from ganlab_plan.products import _inside
 
 
 def graph_of(function, *shapes):
@@ -66,10 +65,6 @@ def test_a_loop_counts_as_often_as_it_runs_and_unused_work_does_not():
     graph = graph_of(looped, [10, 10])
     assert count(graph).products == {"float32": 6 * 2000.0}
     assert count(graph, once=True).products == {"float32": 2000.0}
-
-
-def test_padding_is_outside():
-    assert _inside(4, 3, 4, 1, 1, 1) == 2 + 3 + 3 + 2
 
 
 def test_a_tensor_that_nothing_reads_any_more_is_not_kept_for_its_name():

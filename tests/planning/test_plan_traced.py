@@ -1,4 +1,6 @@
-"""Plans report progress and a batch that was rounded up, and advise no setting that the experiment refuses."""
+"""Plans for GPUs and for this machine: progress, a batch that was rounded up, and settings that are refused."""
+
+import json
 
 import pytest
 from ganlab_plan import place, plan
@@ -28,3 +30,13 @@ def test_a_batch_that_does_not_divide_is_named_and_so_is_each_part_of_the_work()
 def test_settings_that_the_experiment_refuses_are_found(params, expected):
     settings = {"microbatches": 2, "rematerialize": True}
     assert refused(Source(("swiss_roll",), params), replicas=2, settings=settings) == expected
+
+
+@pytest.mark.slow
+def test_the_cpu_does_the_work_of_all_replicas():
+    gpu, cpu = plan(Source(("swiss_roll",), SMALL[:2]), [place("h100:4"), place("cpu")])
+    assert (gpu.replicas, gpu.batch_size) == (4, 256)
+    # Of 256 examples on one replica and of 64: all but the optimizers' work is four times as much.
+    assert cpu.cost.products["float32"] == 4 * gpu.cost.products["float32"]
+    assert cpu.time.total == cpu.time.products + cpu.time.input > 0
+    json.dumps([gpu.as_json(), cpu.as_json()])

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import workers
+from whole_runs import checkpointed
 
 import ganlab
 
@@ -69,9 +70,9 @@ def test_four_workers_train_and_log_what_one_process_does_while_one_is_slow(fold
         assert together.reduced == pytest.approx(alone.reduced, rel=1e-5, abs=1e-6)
         assert len(set(together.replicas)) == 4
         assert sum(together.replicas) / 4 == pytest.approx(together.reduced, rel=1e-6, abs=1e-7)
-    step, weights = workers.numbers(one)
+    step, weights = checkpointed(one)
     assert step == 12
-    for name, value in workers.numbers(four)[1].items():
+    for name, value in checkpointed(four)[1].items():
         scale = max(float(np.linalg.norm(weights[name])), 1e-3)
         assert np.linalg.norm(np.asarray(value, np.float64) - weights[name]) < 1e-5 * scale, name
 

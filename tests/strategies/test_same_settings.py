@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 import workers
+from small import small
 
 import ganlab
 from ganlab.training import same_settings
@@ -16,19 +17,10 @@ SMALL = workers.EXPERIMENT.format(optimizer="sgd") + (
 
 
 @pytest.fixture
-def experiment():
-    parts = {
-        "dataset": ganlab.component("datasets", "gaussian_ring")(),
-        "architecture": ganlab.component("architectures", "mlp")(width=8),
-        "loss": ganlab.component("losses", "wasserstein")(),
-        "constraints": [ganlab.component("constraints", "gradient_penalty")()],
-        "strategy": ganlab.component("strategies", "one_device")(),
-        "critic_optimizer": ganlab.component("optimizers", "sgd")(),
-        "generator_optimizer": ganlab.component("optimizers", "sgd")(),
-    }
-
-    def experiment(**others):
-        return ganlab.experiment(**{**parts, "batch_size": 8, "steps": 2, **others})
+def experiment(cpus):
+    def experiment(**changes):
+        penalty = [ganlab.component("constraints", "gradient_penalty")()]
+        return small(**{"constraints": penalty, "steps": 2, **changes})
 
     return experiment
 

@@ -11,10 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-import tensorflow as tf
+from whole_runs import checkpointed
 
 import ganlab
-from ganlab.training.checkpoints import Checkpoints
 
 PATIENCE = 300
 EXPERIMENT = """
@@ -76,7 +75,7 @@ def wait_for_checkpoints(run: Path, count: int, processes: list[subprocess.Popen
 def assert_equal_bits(one: ganlab.Run, other: ganlab.Run) -> None:
     """Asserts that two runs have the same rows and the same last checkpoint, bit for bit."""
     assert (one.path / "metrics.jsonl").read_bytes() == (other.path / "metrics.jsonl").read_bytes()
-    (step, mine), (other_step, others) = numbers(one), numbers(other)
+    (step, mine), (other_step, others) = checkpointed(one), checkpointed(other)
     assert step == other_step
     assert mine.keys() == others.keys()
     for name, value in mine.items():
@@ -86,15 +85,6 @@ def assert_equal_bits(one: ganlab.Run, other: ganlab.Run) -> None:
 def config(hosts: list[str], index: int) -> str:
     """The `TF_CONFIG` of one of the workers at these addresses."""
     return json.dumps({"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}})
-
-
-def numbers(run: ganlab.Run) -> tuple[int, dict[str, np.ndarray]]:
-    """The step of a run's newest checkpoint, and everything in it by name."""
-    checkpoint = Checkpoints(run.path / "checkpoints").latest()
-    assert checkpoint is not None
-    reader = tf.train.load_checkpoint(checkpoint.prefix)
-    names = [name for name in reader.get_variable_to_shape_map() if "OBJECT_GRAPH" not in name]
-    return checkpoint.step, {name: reader.get_tensor(name) for name in names}
 
 
 def free_addresses(count: int) -> list[str]:

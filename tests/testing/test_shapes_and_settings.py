@@ -13,7 +13,6 @@ from outcomes import conformance, outcomes
 import ganlab
 from ganlab.cli import cli
 from ganlab.functional import slopes
-from ganlab.plugins import manager as plugins
 from ganlab.plugins.manager import current
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -115,12 +114,7 @@ def components(*names):
     return [current().component(*name.split(".")) for name in names]
 
 
-@pytest.fixture
-def installed(monkeypatch):
-    monkeypatch.setattr(plugins, "_current", None)
-
-
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("fresh_plugins")
 def test_settings_are_read_like_experiment_files():
     checked = components("constraints.gradient_penalty", "evaluators.kid")
     names = ["gradient_penalty.weight=3", "evaluators.kid.features=@features.pixels()"]
@@ -141,7 +135,7 @@ def test_settings_are_read_like_experiment_files():
         ("ganlab_losses", "weight=1", "several components are checked. Name one, for example"),
     ],
 )
-@pytest.mark.usefixtures("installed")
+@pytest.mark.usefixtures("fresh_plugins")
 def test_an_invalid_setting_fails_before_anything_starts(name, param, message):
     done = CliRunner().invoke(cli, ["plugins", "check", name, "--param", param])
     assert done.exit_code == 2

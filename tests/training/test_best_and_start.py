@@ -91,19 +91,6 @@ def test_an_unknown_figure_is_an_error_with_the_nearest():
         check_metric("evaluation/figured/figur:min", [METRIC])
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (METRIC, "must be a figure and a direction, as in 'evaluation/frechet_distance/distance:min'"),
-        (":min", "must be a figure and a direction"),
-        (3, "experiment.keep_best = 3 must be a text"),
-    ],
-)
-def test_a_mistake_in_the_setting_is_one_error(value, words):
-    with pytest.raises(ConfigError, match=words):
-        small(0, keep_best=value)
-
-
 def begun(best, said, **parts):
     experiment = small(0, start_from=str(best.path), **parts)
     state = TrainingState(experiment)

@@ -99,12 +99,6 @@ def test_scores_come_from_the_transformed_critic():
     assert np.abs(Scorer(state)(100 * np.random.default_rng(0).normal(size=(50, 2)))).max() < 1
 
 
-def test_prepare_sees_the_built_critic():
-    constraint = WeightNorm()
-    state = TrainingState(small(0, constraints=[constraint]))
-    assert constraint.names == [name for name, v in state.critic.weights.items() if len(v.shape) == 2]
-
-
 class TwoDraws(ganlab.Constraint):
     """Draws in advance and in the penalty."""
 
@@ -227,11 +221,6 @@ def nothing(self, *_):
 def test_breaking_the_contract_is_named(methods, message):
     with pytest.raises(ganlab.ContractError, match=f"(?i)broken.*{message}|^The metric .*{message}"):
         Trainer(small(0, batch_size=6, constraints=[broken(**methods)])).trace()
-
-
-def test_an_error_on_a_replica_is_the_same_error():
-    with pytest.raises(ganlab.ContractError, match=r"Constraint broken returned a penalty of shape \(\)"):
-        Trainer(small(2, constraints=[broken(penalty=lambda *_: 0.0)])).trace()
 
 
 class Reduced(ganlab.Loss):

@@ -109,12 +109,6 @@ def test_generator_order_is_another_permutation_of_a_finite_set():
     assert (critic == generator).mean() < 0.01
 
 
-def test_half_life_is_in_samples():
-    # After half_life / batch further steps the old weights still count one half.
-    experiment = small(0, ema_half_life=120.0, generator_batch_size=24)
-    assert experiment.averaging ** (120 / 24) == pytest.approx(0.5)
-
-
 @pytest.mark.slow
 def test_microbatches_of_large_networks_train_for_several_steps():
     # TensorFlow keeps sums of three large tensors in temporary variables, which fail in a loop that runs a second time.
@@ -205,20 +199,6 @@ def test_labels_without_a_conditional_dataset_are_one_error():
 
 def test_outputs_that_the_critic_lacks_are_named():
     refused("Everything needs 'logits', 'embedding' from the critic", loss=plugin.Everything())
-
-
-@pytest.mark.parametrize(
-    ("parts", "match"),
-    [
-        ({"microbatches": 5}, "experiment.batch_size = 12 does not divide into 5 microbatches on one replica"),
-        ({"generator_batch_size": 0}, "experiment.generator_batch_size = 0 must be a whole number of at least 1"),
-        ({"ema_half_life": -1.0}, "experiment.ema_half_life = -1.0 must be at least 0 and finite"),
-        ({"ema_half_life": 5.0, "ema_decay": 0.9}, "Set one, not both"),
-        ({"augmentations": [3]}, "it must be a ganlab.Augmentation"),
-    ],
-)
-def test_wrong_settings_are_named(parts, match):
-    refused(match, **parts)
 
 
 def test_a_wrong_augmentation_is_named():

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import shutil
 import struct
 
 import pytest
 from small import constraint, sgd
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
-from whole_runs import assert_equal_runs, edit, everything
+from whole_runs import assert_equal_runs, copied, edit, everything
 
 import ganlab
 from ganlab.training import checkpoints
@@ -106,9 +105,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
 def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, whole, tmp_path, capsys, damage, message):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="interrupted")
+    folder = copied(completed, tmp_path / "run", status="interrupted")
     damage(folder / "checkpoints" / "step-00000010")
 
     resumed = whole.train(folder, resume=True)
@@ -120,9 +117,7 @@ def test_resume_names_a_damaged_checkpoint_and_uses_the_one_before(completed, wh
 
 
 def test_resume_with_all_checkpoints_damaged_starts_again(completed, whole, tmp_path, capsys):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="interrupted")
+    folder = copied(completed, tmp_path / "run", status="interrupted")
     for path in (folder / "checkpoints").iterdir():
         flip_bit(path / "pending.npy")
 

@@ -120,13 +120,6 @@ def test_what_another_process_cannot_make_is_refused(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_it_cannot_choose_the_best_checkpoint():
-    with pytest.raises(ganlab.ConfigError, match=r"keep_best = .*evaluate_beside = True its figures"):
-        experiment(keep_best="evaluation/mode_coverage/modes:max")
-    with pytest.raises(ganlab.ConfigError, match=r"evaluate_beside = 1 must be True or False"):
-        experiment(evaluate_beside=1)
-
-
 PLUGIN = """
 import ctypes, os, time
 import ganlab

@@ -267,19 +267,28 @@ def test_a_loss_in_float64_is_that_in_float32_and_one_of_whole_numbers_is_refuse
     assert "Mine.critic returned the dtype int32; it must be float32." in refused(ganlab.ContractError, loss=whole)
 
 
+def look(**findings):
+    return {"diagnostics": [mine(ganlab.Diagnostic, look=lambda self, critic: ganlab.Findings(**findings))()]}
+
+
 @pytest.mark.parametrize(
-    ("findings", "said"),
+    ("parts", "said"),
     [
-        ({"histograms": {"h": [1, "x"]}}, "Diagnostic mine found the histogram 'h' of [1, 'x']; it must be numbers."),
-        ({"pictures": {"p": "png"}}, "Diagnostic mine found the picture 'p' of 'png'; it must be a PNG's bytes."),
+        (look(histograms={"h": [1, "x"]}), "Diagnostic mine found the histogram 'h' of [1, 'x']; it must be numbers."),
+        (look(pictures={"p": "png"}), "Diagnostic mine found the picture 'p' of 'png'; it must be a PNG's bytes."),
+        (
+            {"evaluators": [mine(ganlab.Evaluator, evaluate=lambda *_: 0.5)()]},
+            "Evaluator mine returned 0.5; it must return a dict of named",
+        ),
+        ({"constraints": [broken(penalty=lambda *_: 0.0)]}, "Constraint broken returned a penalty of shape ()"),
     ],
+    ids=["histogram", "picture", "evaluator", "constraint"],
 )
-def test_findings_that_cannot_be_shown_are_named(findings, said, tmp_path):
-    look = mine(ganlab.Diagnostic, look=lambda self, critic: ganlab.Findings(**findings))()
+def test_what_a_part_may_not_return_is_named_and_leaves_no_run(parts, said, tmp_path):
     with pytest.raises(ganlab.ContractError) as raised:
-        ganlab.train(small(0, steps=2, diagnostics=[look]), tmp_path / "run")
-    assert str(raised.value) == said
-    assert not (tmp_path / "run").exists()
+        ganlab.train(small(2, steps=2, **parts), tmp_path / "group" / "run")
+    assert str(raised.value).startswith(said)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("value", ["three", [3.0], {}])

@@ -35,11 +35,17 @@ pytestmark = pytest.mark.usefixtures("cpus")
 )
 @pytest.mark.parametrize("role", ["generator", "critic"])
 def test_layers_that_go_wrong_under_replicas(make, message, role):
+    with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}'s layer {message}"):
+        TrainingState(small(2, architecture=with_layer(role, make)))
+
+
+def with_layer(role, make):
+    """Networks of which this one has the layer between two dense ones."""
+
     def network(x):
         return keras.layers.Dense(2 if role == "generator" else 1)(make()(keras.layers.Dense(4)(x)))
 
-    with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}'s layer {message}"):
-        TrainingState(small(2, architecture=Layers(**{role: network})))
+    return Layers(**{role: network})
 
 
 class Weighed(keras.layers.Layer):
@@ -75,11 +81,8 @@ class Weighed(keras.layers.Layer):
 )
 @pytest.mark.parametrize("role", ["generator", "critic"])
 def test_losses_of_layers_would_be_ignored(make, message, role):
-    def network(x):
-        return keras.layers.Dense(2 if role == "generator" else 1)(make()(keras.layers.Dense(4)(x)))
-
     with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}.*{message}.*ignored.*weight_penalty"):
-        Trainer(small(0, architecture=Layers(**{role: network}))).trace()
+        Trainer(small(0, architecture=with_layer(role, make))).trace()
 
 
 def test_building_leaves_the_users_random_numbers():
@@ -149,6 +152,38 @@ def test_parts_without_valid_sizes_or_roles_are_refused(part, value, kind, messa
         small(0, **{part: value()})
 
 
+FIGURE = "evaluation/mode_coverage/modes"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"microbatches": 5}, r"batch_size = 12 does not divide into 5 microbatches on one replica"),
+        ({"generator_batch_size": 0}, r"generator_batch_size = 0 must be a whole number of at least 1"),
+        ({"ema_half_life": -1.0}, r"ema_half_life = -1\.0 must be at least 0 and finite"),
+        ({"ema_half_life": 5.0, "ema_decay": 0.9}, r"Set one, not both"),
+        ({"ema_buffers": True}, r"ema_buffers = True has no effect without an average"),
+        ({"ema_buffers": 1, "ema_decay": 0.5}, r"ema_buffers = 1 must be True or False"),
+        ({"augmentations": [3]}, r"it must be a ganlab\.Augmentation"),
+        ({"keep_best": FIGURE}, r"must be a figure and a direction, as in 'evaluation/frechet_distance/distance:min'"),
+        ({"keep_best": ":min"}, r"must be a figure and a direction"),
+        ({"keep_best": 3}, r"experiment\.keep_best = 3 must be a text"),
+        ({"keep_best": f"{FIGURE}:max", "evaluate_beside": True}, r"keep_best = .*evaluate_beside = True its figures"),
+        ({"evaluate_beside": 1}, r"evaluate_beside = 1 must be True or False"),
+        ({"rematerialize": 1}, r"experiment\.rematerialize = 1 must be True or False"),
+        ({"rematerialize": "yes"}, r"experiment\.rematerialize = 'yes' must be True or False"),
+        ({"rematerialize": None}, r"experiment\.rematerialize = None must be True or False"),
+        ({"replicas": 4, "batch_size": 10}, r"batch_size = 10 does not divide over 4 replicas.* 12"),
+    ],
+    ids=str,
+)
+def test_settings_that_an_experiment_cannot_have_are_named(settings, message):
+    if "evaluate_beside" in settings:
+        settings = {**settings, "evaluators": [ganlab.component("evaluators", "mode_coverage")()]}
+    with pytest.raises(ganlab.GanlabError, match=message):
+        small(**settings)
+
+
 def test_numpys_whole_numbers_are_whole():
     parts = {"dataset": Sized(size=np.int64(4), sample_shape=(np.int32(2),)), "architecture": latent(np.int64(3))}
     assert np.isfinite(Trainer(small(0, **parts)).train(1)).all()
@@ -210,11 +245,6 @@ def test_one_optimizer_may_serve_both_networks():
     assert not shared.built
     one = trained(0, count=3, critic_optimizer=shared, generator_optimizer=shared)
     assert_same(one, trained(0, count=3, critic_optimizer=sgd(momentum=0.9), generator_optimizer=sgd(momentum=0.9)))
-
-
-def test_a_batch_that_does_not_divide():
-    with pytest.raises(ganlab.IncompatibleError, match=r"batch_size = 10 does not divide over 4 replicas.* 12"):
-        small(4, batch_size=10)
 
 
 def test_training_leaves_the_users_keras_as_it_was(precision):

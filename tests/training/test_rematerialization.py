@@ -9,7 +9,7 @@ from small import Layers, assert_same, constraint, small, trained
 
 import ganlab
 from ganlab import layers
-from ganlab.training.graph.rematerialization import Segments, recomputed
+from ganlab.training.graph.rematerialization import recomputed
 from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -103,17 +103,6 @@ def test_a_deep_network_takes_less_than_half_the_memory(names):
     assert peak(constraints, remat=True) < 0.5 * peak(constraints, remat=False)
 
 
-def test_segments_have_every_layer_once_and_end_between_blocks():
-    x = keras.Input((2,))
-    model = keras.Model(x, score(x, depth=16))
-    segments = Segments(model, "critic")._segments
-    # 16 blocks end in a narrow place, and each has one inside, after its first layer.
-    assert 4 <= len(segments) <= 8
-    variables = [variable for segment in segments for variable in segment.trained]
-    assert [v.path for v in variables] == [v.path for v in model.trainable_variables]
-    assert all(len(segment.inputs) == 1 for segment in segments)
-
-
 def test_a_model_of_a_class_of_its_own_is_refused_by_name():
     class Own(keras.Model):
         def __init__(self):
@@ -129,12 +118,6 @@ def test_a_model_of_a_class_of_its_own_is_refused_by_name():
 
     with pytest.raises(ganlab.IncompatibleError, match=r"critic 'own' .* \(Own\).*experiment\.rematerialize = False"):
         Trainer(small(architecture=Owns(), rematerialize=True))
-
-
-@pytest.mark.parametrize("value", [1, "yes", None])
-def test_other_values_are_refused(value):
-    with pytest.raises(ganlab.ConfigError, match=r"experiment\.rematerialize = .* must be True or False"):
-        small(rematerialize=value)
 
 
 def test_first_and_second_derivatives_are_those_of_the_function():

@@ -11,7 +11,7 @@ from ganlab_archive.removing import remove
 from small import constraint, small
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from whole_runs import Graph, assert_equal_runs, edit, everything, lines, scalars, texts, train
+from whole_runs import Graph, assert_equal_runs, copied, edit, everything, lines, scalars, texts, train
 
 import ganlab
 from ganlab.support.signals import STOPPING
@@ -25,9 +25,8 @@ pytestmark = pytest.mark.usefixtures("cpus")
 @pytest.fixture
 def killed(completed, tmp_path):
     """The folder of a run that was killed after its checkpoint of step 8: its rows go further."""
-    folder = shutil.copytree(completed.path, tmp_path / "run")
+    folder = copied(completed, tmp_path / "run", status="running", step=9)
     shutil.rmtree(folder / "checkpoints" / "step-00000010")
-    ganlab.Run(folder).update(status="running", step=9)
     return folder
 
 
@@ -88,9 +87,7 @@ def test_resume_after_a_kill_continues_from_the_checkpoint(completed, killed):
 
 
 def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, whole, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    ganlab.Run(folder).update(status="running")
+    folder = copied(completed, tmp_path / "run", status="running")
     assert_equal_runs(completed, whole.train(folder, resume=True))
 
 
@@ -211,47 +208,31 @@ def test_resume_does_the_evaluation_that_a_signal_abandoned(slow, tmp_path, monk
     assert Checkpoints(run.path / "checkpoints").latest().pending_row is None
 
 
-def test_a_run_that_begins_again_has_its_charts_and_hyperparameters(completed, whole, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
+def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(completed, whole, tmp_path, capsys):
+    best = {"metric": "w1/w1", "step": 4, "value": 1.0}
+    folder = copied(completed, tmp_path / "run", status="running", checkpointed=False, health=["odd"], best=best)
     shutil.rmtree(folder / "checkpoints")
     for path in folder.glob("events.out.tfevents.*"):  # killed before any of it was on disk
         path.write_bytes(b"")
-    ganlab.Run(folder).update(status="running", checkpointed=False)
+    run = whole.train(folder, resume=True, stop_at=1)
+    rows = len(lines(completed))
+    said = f"run has no checkpoint yet: training begins again from step 0, and its {rows} rows of metrics are discarded"
+    assert said in capsys.readouterr().err
+    assert (run.info["status"], run.info["step"]) == ("interrupted", 1)
+    assert run.info["metrics"] == run.info["evaluation"] == {}
+    assert "best" not in run.info
+    assert "odd" not in run.info.get("health", ())
     resumed = whole.train(folder, resume=True)
     assert_equal_runs(completed, resumed)
+    # Its charts and hyperparameters are there, once.
     layout = "custom_scalars__config__"
     assert texts(resumed, layout) == texts(completed, layout) != []
     assert len(texts(resumed, "_hparams_/session_start_info")) == 1
 
 
-def test_a_run_that_begins_again_says_what_it_discards_and_has_no_figures_at_first(completed, whole, tmp_path, capsys):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
-    shutil.rmtree(folder / "checkpoints")
-    ganlab.Run(folder).update(
-        status="running", checkpointed=False, health=["odd"], best={"metric": "w1/w1", "step": 4, "value": 1.0}
-    )
-    run = whole.train(folder, resume=True, stop_at=1)
-    rows = len(lines(completed))
-    said = f"run has no checkpoint yet: training begins again from step 0, and its {rows} rows of metrics are discarded"
-    assert said in capsys.readouterr().err
-    assert (run.info["status"], run.info["step"], run.info["metrics"], run.info["evaluation"]) == (
-        "interrupted",
-        1,
-        {},
-        {},
-    )
-    assert "best" not in run.info
-    assert "odd" not in run.info.get("health", ())
-    assert_equal_runs(completed, whole.train(folder, resume=True))
-
-
 def test_resume_of_a_run_whose_checkpoints_were_removed_is_refused_and_its_rows_stay(completed, whole, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(completed.path, folder)
+    folder = copied(completed, tmp_path / "run", status="interrupted")
     run = ganlab.Run(folder)
-    run.update(status="interrupted")
     remove(run, keep_metrics=True)
     message = r"run \(interrupted\) has no checkpoints any more: .* ganlab run --gin .*run/config.gin"
     with pytest.raises(ganlab.RunError, match=message):
@@ -351,10 +332,8 @@ def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, 
 @pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
 def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
     # run.json already has the warning, and its text is cut.
-    folder = tmp_path / "run"
-    shutil.copytree(warned.path, folder)
+    folder = copied(warned, tmp_path / "run", status="running", checkpointed=bool(kept))
     for path in (folder / "checkpoints").iterdir():
         if path.name not in kept:
             shutil.rmtree(path)
-    ganlab.Run(folder).update(status="running", checkpointed=bool(kept))
     assert_warned_as(warning.train(folder, resume=True), warned)

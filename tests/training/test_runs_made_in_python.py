@@ -174,16 +174,14 @@ def rows(run):
 
 
 def invoke(*arguments):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "_current", None)
+    with plugins.using():
         found = CliRunner().invoke(cli, [*map(str, arguments)])
     return found.exit_code, found.output
 
 
 @pytest.fixture
-def plugin(tmp_path, monkeypatch):
+def plugin(tmp_path, fresh_plugins):
     """A local plugin, in use."""
-    monkeypatch.setattr(plugins, "_current", None)
     file = tmp_path / "plugin" / "ganlab_plugins.py"
     file.parent.mkdir()
     file.write_text(PLUGIN)

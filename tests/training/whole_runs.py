@@ -1,6 +1,7 @@
 """A run with every kind of state and of row, and the comparison of two runs bit for bit."""
 
 import json
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -58,6 +59,13 @@ class Graph:
         return train(self.experiment, folder, **{"trainer": lambda experiment: self.trainer, **options})
 
 
+def copied(run, folder, **info):
+    """A copy of a run in this folder, of which run.json has other fields."""
+    shutil.copytree(run.path, folder)
+    ganlab.Run(folder).update(**info)
+    return folder
+
+
 def lines(run):
     return [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
 
@@ -95,14 +103,12 @@ def texts(run, tag):
     ]
 
 
-def assert_equal_runs(one, other):
-    """Asserts that two runs are equal bit for bit, except times."""
+def assert_equal_runs(one, other, kinds=("optimizer", "spectral_norm", "average")):
+    """Asserts that two runs are equal bit for bit, except times, and that they have variables of these kinds."""
     (step, numbers), (other_step, others) = checkpointed(one), checkpointed(other)
     assert step == other_step
     assert numbers.keys() == others.keys()
-    assert any("optimizer" in name for name in numbers)
-    assert any("spectral_norm" in name for name in numbers)
-    assert any("average" in name for name in numbers)
+    assert all(any(kind in name for name in numbers) for kind in kinds)
     for name, value in numbers.items():
         np.testing.assert_array_equal(others[name], value, err_msg=name)
     assert (one.path / "metrics.jsonl").read_text() == (other.path / "metrics.jsonl").read_text()

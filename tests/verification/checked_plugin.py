@@ -2,7 +2,9 @@
 
 import itertools
 
-import numpy as np
+from right_constraints import FollowsTheWeights
+from wrong_constraints import MixesExamples
+from wrong_parts import Forgetful
 
 import ganlab
 from ganlab.lazy import tensorflow as tf
@@ -13,27 +15,6 @@ class Peers(ganlab.Constraint):
 
     def penalty(self, critic, batch, state, replica):
         return tf.square(critic(batch.real) - replica.mean(tf.reduce_mean(critic(batch.fake))))
-
-
-class MixesExamples(ganlab.Constraint):
-    """Compares the scores of the examples that it is given with their mean."""
-
-    def penalty(self, critic, batch, state, replica):
-        scores = critic(batch.real)
-        return tf.square(scores - tf.reduce_mean(scores))
-
-
-class FollowsTheWeights(ganlab.Constraint):
-    """Weighs its penalty by a state that advance computes from the weights."""
-
-    def initial_state(self, weights):
-        return {"size": tf.zeros([])}
-
-    def advance(self, weights, state, batch, replica):
-        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
-
-    def penalty(self, critic, batch, state, replica):
-        return state["size"] * tf.square(critic(batch.real))
 
 
 class Masked(ganlab.Constraint):
@@ -66,23 +47,6 @@ class Frozen(ganlab.Constraint):
 
     def penalty(self, critic, batch, state, replica):
         return critic(batch.real) * float(next(self._calls))
-
-
-class Forgetful(ganlab.Dataset):
-    """Points that depend on the number of previous calls."""
-
-    sample_shape, size = (2,), None
-
-    def __init__(self):
-        self._calls = 0
-
-    def _next(self, numbers):
-        self._calls += 1
-        return np.full((len(numbers), 2), self._calls / 10, np.float32)
-
-    def examples(self, numbers, seed):
-        points = tf.numpy_function(self._next, [numbers], tf.float32)
-        return tf.ensure_shape(points, (numbers.shape[0], 2))
 
 
 @ganlab.hookimpl

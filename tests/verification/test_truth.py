@@ -13,6 +13,7 @@ from ganlab_verify.report import Row
 from ganlab_verify.testing import parts
 from ganlab_verify.truth import _row, of_recipe
 from keras import layers
+from right_constraints import FollowsTheWeights
 
 import ganlab
 from ganlab.functional import fixed, slopes
@@ -181,19 +182,6 @@ def test_a_wrong_second_derivative_passes_where_only_the_first_is_used(case):
     critic, _, _, settings = CRITICS[case]
     found = row(critic, **settings)
     assert found.status == "passed", found.detail
-
-
-class FollowsTheWeights(ganlab.Constraint):
-    """Weighs its penalty by a value that advance computed from the weights."""
-
-    def initial_state(self, weights):
-        return {"size": tf.zeros([])}
-
-    def advance(self, weights, state, batch, replica):
-        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
-
-    def penalty(self, critic, batch, state, replica):
-        return 0.1 * state["size"] * tf.square(critic(batch.real))
 
 
 @pytest.mark.slow

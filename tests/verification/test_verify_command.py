@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from ganlab_verify import CHECKS, Row, Source, checks, process
 
+import ganlab
 from ganlab.cli import cli
 from ganlab.config import shipped_gin_files
 
@@ -198,3 +199,29 @@ def test_sigterm_ends_the_checks_and_leaves_no_folder(tmp_path):
     process.terminate()
     assert process.wait(60) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
+
+
+# From Python, as a notebook calls it.
+
+
+@pytest.mark.slow
+def test_verify_returns_a_row_for_each_check():
+    (row,) = ganlab.verify("swiss_roll", checks=["gradients"], params=["architectures.mlp.width=8"])
+    assert (row.check, row.status) == ("gradients", "passed")
+    assert 0 < row.figure < row.limit
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"checks": ["gradient"]}, "'gradient' is not a check. Did you mean 'gradients'"),
+        ({"gin": []}, "Missing experiment file"),
+        ({"iterations": 1}, "iterations = 1 must be at least 2"),
+        ({"replicas": [0]}, "from 1"),
+        ({"gin": "swiss_rol"}, "swiss_roll"),
+    ],
+)
+def test_a_mistake_in_python_is_found_before_any_process_starts(monkeypatch, arguments, message):
+    monkeypatch.setattr("ganlab_verify.verifying.run", lambda *_: pytest.fail("a check was started"))
+    with pytest.raises(ganlab.GanlabError, match=message):
+        ganlab.verify(**{"gin": "swiss_roll", **arguments})

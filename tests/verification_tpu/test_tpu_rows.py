@@ -65,10 +65,3 @@ def test_a_step_that_does_not_fit_has_a_figure(message):
     row = checking._refused(message, {}, topology("v5e:2x2"), {})
     assert (row.status, row.figure, row.limit) == ("failed", 2.0, 1.0)
     assert "32 GiB of the 16 GiB" in row.detail
-
-
-@pytest.mark.parametrize(
-    ("count", "text"), [(12, "12 bytes"), (1024, "1 KiB"), (16952, "16.6 KiB"), (95 * 2**30, "95 GiB")]
-)
-def test_bytes_in_words(count, text):
-    assert checking._bytes(count) == text
