@@ -24,7 +24,11 @@ from ganlab.runs.watching import Watcher
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 
 
-@pytest.fixture(params=ODDITIES)
+# A run of 100,000 entries takes seconds.
+LONG = ("many-metrics", "many-settings")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in ODDITIES])
 def runs(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lock, "_STILL_SECONDS", 0.1)
