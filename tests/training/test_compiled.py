@@ -26,7 +26,8 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-@pytest.mark.parametrize("replicas", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [0, 2])
 def test_compiled_training_equals_uncompiled(replicas):
     parts = {
         "architecture": Layers(critic=dropping_critic),
