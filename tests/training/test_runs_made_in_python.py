@@ -161,7 +161,6 @@ WAYS = {
     "notebook": (lambda: {"constraints": [typed()]}, "Typed"),
 }
 NO_GENERATOR = ("architecture", "closure", "generator constraint")
-QUICK = ("constraint",)
 STEPS = 6
 
 
@@ -191,7 +190,8 @@ def plugin(tmp_path, monkeypatch):
     return file
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, marks=[] if way in QUICK else pytest.mark.slow) for way in WAYS])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 def test_whatever_is_done_with_a_run_trains_the_same_or_is_refused_by_name(way, tmp_path, plugin):
     run = ganlab.train(experiment(way), tmp_path / "e" / "run")
     names = WAYS[way][1:]
