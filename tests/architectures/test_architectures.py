@@ -357,7 +357,7 @@ def test_no_generator_weight_is_without_effect(case):
     assert min(norms.values()) > 1e-5 * max(norms.values()), norms
 
 
-@pytest.mark.parametrize("case", ["dcgan", "resnet"])
+@pytest.mark.parametrize("case", ["dcgan", pytest.param("resnet", marks=pytest.mark.slow)])
 def test_batch_normalization_takes_its_moments_over_all_replicas(case, cpus):
     strategy = ganlab.component("strategies", "mirrored")(devices=cpus[:2])
     with strategy.scope():

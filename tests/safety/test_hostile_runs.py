@@ -144,6 +144,7 @@ def test_tensorboard_shows_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     assert all(sentence.count("\n") == 0 for sentence in said)
 
 
+@pytest.mark.slow
 def test_commands_that_act_on_a_run_refuse_a_hostile_one(runs, monkeypatch):
     from ganlab.errors import GanlabError
     from ganlab.run import Run

@@ -358,6 +358,7 @@ def test_a_run_with_a_dataset_of_objects_can_be_measured(tmp_path):
     assert other.evaluate(["exact_w1"])["exact_w1/distance"] > 0
 
 
+@pytest.mark.slow
 def test_an_experiment_file_is_trained_as_sweeps_take_it(tmp_path, plugin):
     ring = tmp_path / "files" / "ring.gin"
     ring.parent.mkdir()
