@@ -172,6 +172,7 @@ def test_health_names_what_clipping_does(limit, rate, steps, said, tmp_path):
     assert texts(run, "health")[-1][1].decode() == "\n".join(f"- {complaint}" for complaint in run.info["health"])
 
 
+@pytest.mark.slow
 def test_health_of_a_sound_run_is_empty(tmp_path):
     parts = {
         "constraints": [component("constraints", "gradient_penalty", weight=1.0)],
