@@ -99,6 +99,7 @@ def test_published_experiment_has_labels_if_its_networks_take_them(path):
         assert dataset.arguments["labels"] == "label"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_published_experiment_composes(path, cpus, monkeypatch):
     monkeypatch.setattr(plugins, "_current", None)

@@ -24,7 +24,7 @@ def audit(path, folder=None):
     return importlib.import_module("auditing.verdicts").audit(path, table.Table.of(path.stem, folder or table.FOLDER))
 
 
-# The quick ones are of several programs, with small networks; every planted deviation below is of a file, too.
+# Of several programs, with small networks.
 QUICK = ("gngan_cifar10_cnn", "mimicry_sngan_32", "r3gan_cifar10", "wgan_gp_mnist")
 
 
@@ -98,6 +98,7 @@ def test_every_published_file_has_a_table():
         ("wgan_gp_cifar10_dcgan", "What differs: ", "What differs: images are mirrored; ", {"head"}),
     ],
 )
+@pytest.mark.slow
 def test_planted_deviation_is_found(tmp_path, name, there, planted, found):
     text = FILES[name].read_text()
     assert there in text
