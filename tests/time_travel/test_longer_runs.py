@@ -112,7 +112,8 @@ def test_steps_before_and_after_an_extension_are_replayed(longer, step):
     assert found.differing == []
 
 
-@pytest.mark.parametrize("at", [26, *(pytest.param(at, marks=pytest.mark.slow) for at in (11, 23))])
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [26, 11, 23])
 def test_forks_before_and_after_an_extension_are_their_parent(longer, tmp_path, at):
     run, whole = longer
     twin = run.fork(tmp_path / "twin", at=at)
