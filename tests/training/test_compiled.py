@@ -180,11 +180,8 @@ def test_operation_without_a_kernel_is_named_with_its_line():
         Trainer(small(0, jit="step", constraints=[Histogram()])).trace()
 
 
-@pytest.mark.parametrize(
-    "traces",
-    [pytest.param(True, marks=pytest.mark.slow), False],
-    ids=["noticed when traced", "noticed when run"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("traces", [True, False], ids=["noticed when traced", "noticed when run"])
 def test_auto_takes_the_kernels_where_there_is_no_program(monkeypatch, traces):
     parts = {"constraints": [Histogram()], "critic_steps": 2}
     monkeypatch.setattr("ganlab.training.graph.program.on_gpu", lambda experiment: True)
