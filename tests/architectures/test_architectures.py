@@ -43,7 +43,11 @@ SMALL = {
         (48, 48, 3),
     ),
 }
-small = pytest.mark.parametrize("case", SMALL)
+# Options of networks whose other cases are quick.
+OPTIONS = ("mlp-elu", "mlp-softplus", "mlp-tanh", "dcgan-layer", "lip_convnet-sll", "resnet-layer", "resnet-variant")
+small = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if case in OPTIONS else ()) for case in SMALL]
+)
 
 
 def make(name, **arguments):

@@ -37,7 +37,14 @@ SMALL = {
         (32, 32, 1),
     ),
 }
-small = pytest.mark.parametrize("case", SMALL)
+# Each architecture, each way to take labels and attention; other pairs of them are slow.
+QUICK = {
+    *("mlp-projection", "mlp-concatenation", "mlp-classifier", "dcgan-projection", "dcgan-classifier"),
+    *("resnet-concatenation", "resnet-attention", "sndcgan-classifier"),
+}
+small = pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in SMALL]
+)
 
 
 def make(name, **arguments):

@@ -83,6 +83,7 @@ def test_options_of_the_distance_are_refused_without_it(run, options, message):
     assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(trained):
     wide = trained(EXPERIMENT.replace("width = 6", "width = 65"))
     options = ["certify", str(wide), "--seconds", "1", "--json"]

@@ -1,5 +1,6 @@
 """`ganlab certify --distance`: an interval for the distance between a run's data and its generator."""
 
+import functools
 import json
 
 import numpy as np
@@ -35,6 +36,7 @@ def pair(trained):
     return trained(PAIR)
 
 
+@functools.cache
 def certified(run, *options):
     options = ("--distance", "--samples", "1024", "--seconds", "1", *options)
     result = CliRunner().invoke(cli, ["certify", str(run), *options])
@@ -100,6 +102,7 @@ def test_mistakes(pair):
         ganlab.Run(pair).certify_distance(samples=3)
 
 
+@pytest.mark.slow
 def test_a_critic_without_a_certificate_does_not_matter(trained):
     text = PAIR.replace("polar_projection", "gradient_normalization")
     found = json.loads(certified(trained(text), "--json"))

@@ -52,7 +52,9 @@ def test_the_distance_lies_inside_in_all_but_a_few_of_200_trials(case):
     assert held >= stats.binom.ppf(0.001, 200, 0.95)
 
 
-@pytest.mark.parametrize(("case", "width"), [("line", 0.3), ("rays", 0.25), ("atoms", 1.0)])
+@pytest.mark.parametrize(
+    ("case", "width"), [pytest.param("line", 0.3, marks=pytest.mark.slow), ("rays", 0.25), ("atoms", 1.0)]
+)
 def test_more_samples_make_it_narrow(case, width):
     draw, truth, diameter, functions = CASES[case]
     random = np.random.default_rng(0)

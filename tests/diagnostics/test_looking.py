@@ -134,6 +134,7 @@ def test_a_resumed_run_finds_the_same(runs, tmp_path):
         assert (run.path / file).read_bytes() == (runs[2].path / file).read_bytes()
 
 
+@pytest.mark.slow
 def test_looking_does_not_change_training(runs, tmp_path):
     plain = train(with_all(2, diagnostics=[]), tmp_path / "run")
     ours = [record for record in runs[2].metrics() if not record.tag.startswith("diagnostics/")]
@@ -144,7 +145,11 @@ def test_looking_does_not_change_training(runs, tmp_path):
     ("limit", "rate", "steps", "said"),
     [
         # Steps of a quarter of the limit: all weights are at one end or on their way to the other.
-        (0.2, 0.05, 10, {"weight_clipping": "at the clipping limit 0.2", "weights": "within 1% of the largest, 0.2"}),
+        pytest.param(
+            *(0.2, 0.05, 10),
+            {"weight_clipping": "at the clipping limit 0.2", "weights": "within 1% of the largest, 0.2"},
+            marks=pytest.mark.slow,
+        ),
         # Kernels of eight inputs that shrink a signal to a fortieth at most.
         (0.003, 0.003, 4, {"gradient_norms": "they vanish", "slopes": "held back too much"}),
     ],
@@ -167,6 +172,7 @@ def test_health_names_what_clipping_does(limit, rate, steps, said, tmp_path):
     assert texts(run, "health")[-1][1].decode() == "\n".join(f"- {complaint}" for complaint in run.info["health"])
 
 
+@pytest.mark.slow
 def test_health_of_a_sound_run_is_empty(tmp_path):
     parts = {
         "constraints": [component("constraints", "gradient_penalty", weight=1.0)],

@@ -72,6 +72,7 @@ def test_inception_score_is_over_the_parts_of_its_authors():
     assert found["inception_score_deviation"] == pytest.approx(np.std(expected), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_whole_chain_is_that_of_both_packages(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(FEATURES))
     import published_network as reference

@@ -100,6 +100,7 @@ def test_published_experiment_has_labels_if_its_networks_take_them(path):
         assert dataset.arguments["labels"] == "label"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
 def test_published_experiment_composes(path):
     experiment = composed(path, dataset=other_images(config.load([path]).arguments["dataset"]))
@@ -116,12 +117,9 @@ def test_published_experiment_trains_on_other_images_of_its_shape(path, tmp_path
     assert all(math.isfinite(record.reduced) for record in run.metrics())
 
 
-QUICK = ("eight_gaussians", "quickstart")
-
-
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=[] if path.stem in QUICK else pytest.mark.slow) for path in FILES],
+    [pytest.param(path, id=path.stem, marks=() if path.stem == "quickstart" else pytest.mark.slow) for path in FILES],
 )
 def test_shipped_experiment_trains(path, tmp_path):
     experiment = composed(path)

@@ -87,7 +87,7 @@ def test_a_class_that_does_not_exist_is_named(run):
         exporting.draw(run, 2, labels=[10])
 
 
-@pytest.mark.parametrize("format", ["saved_model", "keras"])
+@pytest.mark.parametrize("format", [pytest.param("saved_model", marks=pytest.mark.slow), "keras"])
 def test_the_exported_generator_takes_labels(run, tmp_path, format):
     facts = exporting.export(run, tmp_path / format, format=format)
     assert facts["classes"] == 10

@@ -147,7 +147,7 @@ def test_onnx_names_its_extra(points, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("which", ["points", "digits"])
+@pytest.mark.parametrize("which", [pytest.param("points", marks=pytest.mark.slow), "digits"])
 def test_onnx_runs_elsewhere(which, request, tmp_path):
     pytest.importorskip("tf2onnx", reason="the extra onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")

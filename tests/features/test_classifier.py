@@ -80,7 +80,7 @@ def test_examples_that_are_trained_on_are_not_those_that_are_held_out():
     assert inside.tolist() == [1, 2, 3, 5, 6, 7, 9, 10]
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 3, 4])
+@pytest.mark.parametrize("replicas", [3, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 2, 4))])
 def test_an_update_is_by_the_mean_of_the_global_batch_on_any_number_of_replicas(replicas, cpus):
     # Seven examples do not divide over 2, 3 or 4 replicas: the batch is padded, and the padding must not count.
     dataset = Images()

@@ -53,6 +53,13 @@ CASES = {
     "l2-norm": (layers.L2NormPooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "down": (layers.InvertibleDownsampling, {"size": 3}, (6, 3, 2)),
 }
+# Options of layers whose other cases are quick.
+OPTIONS = {
+    *("aol-dense-narrow", "aol-dense-one", "aol-valid", "aol-leaping", "sll-dense-wide", "sll-conv-even"),
+    *("cpl-dense-narrow", "cpl-conv-even", "soc-wider", "soc-narrower", "bcop-wider", "bcop-narrower"),
+    *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels"),
+}
+SOME_QUICK = [pytest.param(name, marks=pytest.mark.slow if name in OPTIONS else ()) for name in CASES]
 # The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
 STEEP = {
     **dict.fromkeys(("l2-attention", "l2-attention-map"), 0.25),  # its bound is loose for several places
@@ -225,14 +232,14 @@ def test_outputs_are_those_of_the_formulas(name):
     assert certificate(model)({v.path: v.numpy() for v in model.trainable_variables}) == 1.0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SOME_QUICK)
 def test_no_pair_is_steeper_than_the_constant(name):
     model, shape = built(name)
     found = steepest(model, shape)
     assert STEEP.get(name, 0.6) < found <= 1 + 1e-9
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SOME_QUICK)
 def test_penalty_gradients_agree_with_central_differences(name):
     kind, arguments, shape = CASES[name]
     x, own = keras.Input(shape, dtype="float64"), {"dtype": "float64"}

@@ -87,6 +87,7 @@ def test_no_norm_is_above_one_in_float32(kind, scale):
             assert np.linalg.norm(matrix_of(layer, shape, scale, seed), 2) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.03, 1e3])
 def test_many_channels_lift_no_norm_above_one(scale):
     # Sums of many small numbers and a one lose the small ones, so rounding is not the same to both sides here.

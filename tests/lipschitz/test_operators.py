@@ -44,6 +44,9 @@ TRANSPOSED = {
     "transposed-one-axis": (layer("Conv1DTranspose", 3, 3, padding="same"), (6, 2)),
 }
 
+# An operator of each kind; the iteration is the same for all.
+FOLLOWED = ("dense-wide", "strided-same", "grouped", "causal", "three-axes", "depthwise", "transposed-same")
+
 
 def built(case):
     make, shape = {**LAYERS, **TRANSPOSED}[case]
@@ -90,7 +93,9 @@ def test_the_adjoint_is_the_transposed_matrix(case):
     )
 
 
-@pytest.mark.parametrize("case", [*LAYERS, *TRANSPOSED])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in FOLLOWED else pytest.mark.slow) for case in (*LAYERS, *TRANSPOSED)]
+)
 def test_power_iteration_finds_the_norm(case):
     made, operator, kernel = built(case)
     follow = tf.function(lambda k: lipschitz.spectral_norm(operator, k, iterations=2000), autograph=False)
@@ -146,7 +151,11 @@ class TestWithoutBorders:
 
     @pytest.mark.parametrize(
         ("filters", "taps", "strides", "shape"),
-        [(8, 3, 1, (11, 11, 6)), (12, 5, 2, (14, 14, 4)), (6, 4, 2, (20, 20, 3))],
+        [
+            (12, 5, 2, (14, 14, 4)),
+            pytest.param(8, 3, 1, (11, 11, 6), marks=pytest.mark.slow),
+            pytest.param(6, 4, 2, (20, 20, 3), marks=pytest.mark.slow),
+        ],
     )
     def test_it_is_near_the_norm_where_borders_are_few(self, filters, taps, strides, shape):
         made = keras.layers.Conv2D(filters, taps, strides=strides, padding="same")

@@ -27,7 +27,11 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 SOUND, ODD = "20260801-120000-s0-aaaa", "20260801-130000-s0-bbbb"
 
 
-@pytest.fixture(params=ODDITIES)
+# A run of 100,000 entries takes seconds.
+LONG = ("many-metrics", "many-settings")
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in ODDITIES])
 def runs(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(lock, "_STILL_SECONDS", 0.1)
@@ -143,6 +147,7 @@ def test_tensorboard_shows_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     assert all(sentence.count("\n") == 0 for sentence in said)
 
 
+@pytest.mark.slow
 def test_commands_that_act_on_a_run_refuse_a_hostile_one(runs, monkeypatch):
     from ganlab.errors import GanlabError
     from ganlab.run import Run

@@ -227,7 +227,10 @@ def test_quick_commands_execute_nothing(shared, command):
 
 
 @pytest.mark.parametrize("command", ["help", "plugins", "unknown command"])
-@pytest.mark.parametrize("place", ["in the run", "in the sweep", "in the benchmark"])
+@pytest.mark.parametrize(
+    "place",
+    ["in the run", *(pytest.param(f"in the {kind}", marks=pytest.mark.slow) for kind in ("sweep", "benchmark"))],
+)
 def test_commands_in_a_strangers_folder_execute_nothing(shared, command, place):
     check(shared, QUICK[command][0], None, PLACES[place])
 

@@ -117,7 +117,9 @@ RESULTS = ["evaluation/exact_w1/distance", "critic/wasserstein", "critic/loss"]
 
 
 # TensorBoard reads with its own data server, or in Python on machines without one.
-@pytest.mark.parametrize("server", ["", "/nowhere"], ids=["fast loader", "python loader"])
+@pytest.mark.parametrize(
+    "server", ["", pytest.param("/nowhere", marks=pytest.mark.slow)], ids=["fast loader", "python loader"]
+)
 def test_runs_are_compared_by_differing_settings_including_a_later_run(runs, server):
     environment = {"TENSORBOARD_DATA_SERVER_BINARY": server} if server else {}
     with serving(runs, **environment) as (process, address, message):

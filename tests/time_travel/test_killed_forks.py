@@ -92,6 +92,7 @@ def test_a_fork_without_a_sound_checkpoint_is_refused(moments, tmp_path, lost):
     assert left.info["status"] == "interrupted"
 
 
+@pytest.mark.slow
 def test_a_run_begins_again_with_the_weights_that_it_began_with(run, tmp_path, cpus):
     other = tmp_path / "other"
     shutil.copytree(run.path, other)

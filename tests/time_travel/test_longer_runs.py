@@ -80,6 +80,7 @@ def longer(tmp_path_factory, cpus):
     return run, trained(other, LOOKING, steps=31)
 
 
+@pytest.mark.slow
 def test_an_extended_run_is_the_run_that_was_longer_from_its_start(longer):
     run, whole = longer
     assert (run.info["status"], run.info["step"], run.info["steps"]) == ("completed", 31, 31)
@@ -96,6 +97,7 @@ def test_an_extended_run_is_the_run_that_was_longer_from_its_start(longer):
         assert value.tobytes() == other.tobytes(), name
 
 
+@pytest.mark.slow
 def test_an_extension_is_recorded_and_is_no_change_midway(longer):
     run, _ = longer
     (again,) = run.info["resumed"]
@@ -104,7 +106,8 @@ def test_an_extension_is_recorded_and_is_no_change_midway(longer):
     assert not ganlab.compare(run.path).configurations[0].runs[0].changes
 
 
-@pytest.mark.parametrize("step", [8, 24, *(pytest.param(step, marks=pytest.mark.slow) for step in (18, 23, 31))])
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [8, 24, 18, 23, 31])
 def test_steps_before_and_after_an_extension_are_replayed(longer, step):
     run, _ = longer
     found = run.replay(step)
@@ -112,7 +115,8 @@ def test_steps_before_and_after_an_extension_are_replayed(longer, step):
     assert found.differing == []
 
 
-@pytest.mark.parametrize("at", [26, *(pytest.param(at, marks=pytest.mark.slow) for at in (11, 23))])
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [26, 11, 23])
 def test_forks_before_and_after_an_extension_are_their_parent(longer, tmp_path, at):
     run, whole = longer
     twin = run.fork(tmp_path / "twin", at=at)

@@ -17,7 +17,13 @@ def audit(path, folder=None):
     return verdicts.audit(path, table.Table.of(path.stem, folder or table.FOLDER))
 
 
-@pytest.mark.parametrize("name", FILES)
+# Of several programs, with small networks.
+QUICK = ("gngan_cifar10_cnn", "mimicry_sngan_32", "r3gan_cifar10", "wgan_gp_mnist")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FILES]
+)
 def test_published_file_equals_its_source_or_says_what_differs(name):
     rows = audit(FILES[name])
     assert not [str(row) for row in rows if row.failed]
@@ -83,6 +89,7 @@ def test_every_published_file_has_a_table():
         ("wgan_gp_cifar10_dcgan", "What differs: ", "What differs: images are mirrored; ", {"head"}),
     ],
 )
+@pytest.mark.slow
 def test_planted_deviation_is_found(tmp_path, name, there, planted, found):
     text = FILES[name].read_text()
     assert there in text

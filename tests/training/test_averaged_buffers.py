@@ -41,16 +41,22 @@ def of(prefix, given):
 FOLLOWED = {AVERAGE: BUFFERS, "generator/average/": "generator/weights/"}
 
 
+@pytest.fixture(scope="module")
+def whole(cpus, tmp_path_factory):
+    """A run of `images`; not to be changed."""
+    return train(images(), tmp_path_factory.mktemp("runs") / "whole")
+
+
 @pytest.mark.parametrize(
-    "settings",
+    ("replicas", "settings"),
     [
-        {"ema_decay": 0.3},
-        {"ema_half_life": 48.0, "generator_batch_size": 24, "ema_start": 1},
-        {"ema_decay": 0.7, "ema_start": 2},
+        (2, {"ema_decay": 0.3}),
+        (0, {"ema_half_life": 48.0, "generator_batch_size": 24, "ema_start": 1}),
+        pytest.param(0, {"ema_decay": 0.7, "ema_start": 2}, marks=pytest.mark.slow),
+        pytest.param(2, {"ema_half_life": 48.0, "generator_batch_size": 24, "ema_start": 1}, marks=pytest.mark.slow),
+        pytest.param(2, {"ema_decay": 0.7, "ema_start": 2}, marks=pytest.mark.slow),
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("replicas", [0, 2])
 def test_averages_are_their_recursion(replicas, settings):
     trainer = Trainer(normalized(replicas, critic_steps=2, **settings))
     start = values(trainer.state)
@@ -98,25 +104,22 @@ def test_samples_are_normalized_by_averaged_buffers():
     np.testing.assert_allclose(sample(40, seed=5), hidden @ last_kernel + last_bias, rtol=1e-4, atol=1e-5)
 
 
-def test_generator_of_a_run_has_averaged_buffers(tmp_path):
-    run = train(images(), tmp_path / "run")
-    saved = dict(find_checkpoint(run).values())
-    model = ganlab.Run(run.path).generator()
+def test_generator_of_a_run_has_averaged_buffers(whole):
+    saved = dict(find_checkpoint(whole).values())
+    model = ganlab.Run(whole.path).generator()
     statistics = sorted(v.numpy().tolist() for v in model.non_trainable_variables if "moving" in v.path)
     assert statistics == sorted(value.tolist() for name, value in saved.items() if name.startswith(AVERAGE))
     assert statistics != sorted(value.tolist() for name, value in saved.items() if name.startswith(BUFFERS))
 
 
-def test_resume_restores_averaged_buffers(tmp_path):
-    whole = train(images(), tmp_path / "whole")
+def test_resume_restores_averaged_buffers(whole, tmp_path):
     train(images(), tmp_path / "run", stop_at=3)
     resumed = train(images(), tmp_path / "run", resume=True)
     assert_equal_runs(whole, resumed, kinds=("average_buffers",))
 
 
-def test_start_from_begins_averaged_buffers_with_those_taken(tmp_path):
-    run = train(images(), tmp_path / "run")
-    experiment = images(start_from=str(run.path))
+def test_start_from_begins_averaged_buffers_with_those_taken(whole):
+    experiment = images(start_from=str(whole.path))
     trainer = Trainer(experiment)
     start_from(experiment.start_from, trainer.state, str, str)
     now = values(trainer.state)

@@ -26,7 +26,8 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-@pytest.mark.parametrize("replicas", [pytest.param(0, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [0, 2])
 def test_compiled_training_equals_uncompiled(replicas):
     parts = {
         "architecture": Layers(critic=dropping_critic),
@@ -102,7 +103,7 @@ def part(kind, name, **arguments):
 
 @pytest.mark.parametrize("jit_compile", [True, False])
 @pytest.mark.parametrize(("kind", "tolerance"), [("uniform", 0.0), ("normal", 2e-6)])
-@pytest.mark.parametrize("count", [1, 7, 4096])
+@pytest.mark.parametrize("count", [7, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4096))])
 def test_composed_numbers_are_those_of_the_kernels(kind, tolerance, count, jit_compile):
     composed = tf.function(lambda *given: philox.composed(kind, count, *given), jit_compile=jit_compile)
     for offset in (0, 7, 2**33):
@@ -126,9 +127,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "case", [case if case == "lazy penalty" else pytest.param(case, marks=pytest.mark.slow) for case in CASES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
 def test_program_trains_as_the_kernels_do(case):
     parts = CASES[case]()
     kernels, program = (trained(0, count=5, jit=jit, **parts) for jit in ("off", "step"))
@@ -174,6 +174,7 @@ def test_operation_without_a_kernel_is_named_with_its_line():
         Trainer(small(0, jit="step", constraints=[Histogram()])).trace()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("traces", [True, False], ids=["noticed when traced", "noticed when run"])
 def test_auto_takes_the_kernels_where_there_is_no_program(monkeypatch, traces):
     parts = {"constraints": [Histogram()], "critic_steps": 2}

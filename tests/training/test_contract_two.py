@@ -40,7 +40,8 @@ def one(cpus):
     return trained(0, count=4, **whole())
 
 
-@pytest.mark.parametrize("replicas", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [2, 4])
 def test_everything_trains_the_same_on_any_number_of_replicas(one, replicas):
     assert_same(one, trained(replicas, count=4, **whole()), rtol=3e-5, atol=3e-6)
 
@@ -58,9 +59,10 @@ def test_every_part_has_an_effect(one):
         assert any(not np.allclose(one.values[name], other.values[name], rtol=1e-4) for name in names), changed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replicas", "parts"),
-    [(0, 4), pytest.param(2, 2, marks=pytest.mark.slow), pytest.param(2, 4, marks=pytest.mark.slow)],
+    [(0, 4), (2, 2), (2, 4)],
 )
 def test_microbatches_train_as_one_batch(replicas, parts):
     straight = trained(0, count=4, **in_parts())

@@ -138,11 +138,13 @@ def test_layers_of_a_critic_of_its_own_class():
     ("make", "precision"),
     [
         (layers.LayerNormalization, "mixed_bfloat16"),
-        (lambda: layers.GroupNormalization(2), "float32"),
-        (layers.InstanceNormalization, "float32"),
-        (lambda: layers.UpSampling2D(2, interpolation="bilinear"), "mixed_bfloat16"),
+        pytest.param(lambda: layers.GroupNormalization(2), "float32", marks=pytest.mark.slow),
+        pytest.param(layers.InstanceNormalization, "float32", marks=pytest.mark.slow),
+        pytest.param(
+            lambda: layers.UpSampling2D(2, interpolation="bilinear"), "mixed_bfloat16", marks=pytest.mark.slow
+        ),
         (lambda: layers.Resizing(3, 5), "float32"),
-        (lambda: keras.layers.UpSampling2D(2), "float32"),
+        pytest.param(lambda: keras.layers.UpSampling2D(2), "float32", marks=pytest.mark.slow),
         (Right, "float32"),
     ],
     ids=["layer", "group", "instance", "up", "resizing", "nearest", "inherits"],
@@ -154,7 +156,15 @@ def test_layers_that_are_right_twice_are_trained(make, precision):
 
 @pytest.mark.parametrize(
     "constraints",
-    [[], ["weight_clipping"], ["spectral_norm"], ["consistency"], ["alp"], ["finite_difference_penalty"]],
+    [
+        [],
+        ["spectral_norm"],
+        ["alp"],
+        *(
+            pytest.param([name], marks=pytest.mark.slow)
+            for name in ("weight_clipping", "consistency", "finite_difference_penalty")
+        ),
+    ],
 )
 def test_layers_that_are_right_once_go_with_constraints_that_do_not_differentiate(constraints):
     block = keras.Sequential(

@@ -31,6 +31,7 @@ def usual(cpus, tmp_path_factory):
     return train(experiment(evaluate_beside=False), tmp_path_factory.mktemp("usual") / "run")
 
 
+@pytest.mark.slow
 def test_the_run_is_the_same_bit_for_bit(usual, tmp_path):
     run = train(experiment(), tmp_path / "run")
     assert_equal_runs(usual, run)

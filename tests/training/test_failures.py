@@ -259,6 +259,7 @@ def test_a_method_that_is_missing_is_named():
     assert refused(ganlab.PluginError, loss=half).startswith("Mine has no method generator, which it must have")
 
 
+@pytest.mark.slow
 def test_a_loss_in_float64_is_that_in_float32_and_one_of_whole_numbers_is_refused():
     wide = mine(Hinge, critic=lambda self, real, fake: tf.cast(Hinge.critic(self, real, fake), tf.float64))()
     one, other = (Trainer(small(2, loss=loss)).train(3) for loss in (Hinge(), wide))

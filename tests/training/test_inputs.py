@@ -128,7 +128,7 @@ class SavesAgain(ganlab.Evaluator):
         return {"rows": float(len(self.rows))}
 
 
-@pytest.mark.parametrize("count", [0, 10, 5000])
+@pytest.mark.parametrize("count", [10, *(pytest.param(count, marks=pytest.mark.slow) for count in (0, 5000))])
 def test_data_saved_again_during_training_ends_the_run_by_name(count, tmp_path):
     np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(5000, 2)))
     dataset = ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npy"))

@@ -91,16 +91,13 @@ def on_one(cpus):
     return functools.cache(lambda name: trained(0, count=3, **case(name)))
 
 
-def slowly(name, way):
-    return pytest.param(name, way, marks=pytest.mark.slow)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "way"),
     [
         ("losses of the batch", "2"),
-        slowly("losses of the batch", "XLA"),
-        *(slowly(name, way) for name in ("losses of examples", "augmentations") for way in WAYS),
+        ("losses of the batch", "XLA"),
+        *((name, way) for name in ("losses of examples", "augmentations") for way in WAYS),
     ],
 )
 def test_new_components_train_the_same(on_one, name, way):

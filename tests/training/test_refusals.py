@@ -340,7 +340,7 @@ def test_layers_are_saved_with_their_settings():
     [
         lambda: keras.layers.LSTM(3, unroll=True),
         lambda: keras.layers.SimpleRNN(3, unroll=True),
-        lambda: keras.layers.SimpleRNN(3),
+        pytest.param(lambda: keras.layers.SimpleRNN(3), marks=pytest.mark.slow),
     ],
     ids=["lstm", "simple", "loop"],
 )

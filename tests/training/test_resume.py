@@ -47,7 +47,8 @@ class Signalled:
 
 
 @pytest.mark.parametrize(
-    ("step", "sent"), [pytest.param(7, signal.SIGTERM, marks=pytest.mark.slow), (5, signal.SIGINT), (7, signal.SIGHUP)]
+    ("step", "sent"),
+    [(5, signal.SIGINT), *(pytest.param(7, sent, marks=pytest.mark.slow) for sent in (signal.SIGTERM, signal.SIGHUP))],
 )
 def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp_path, step, sent):
     def start(**options):

@@ -161,7 +161,6 @@ WAYS = {
     "notebook": (lambda: {"constraints": [typed()]}, "Typed"),
 }
 NO_GENERATOR = ("architecture", "closure", "generator constraint")
-QUICK = ("constraint",)
 STEPS = 6
 
 
@@ -189,7 +188,8 @@ def plugin(tmp_path, fresh_plugins):
     return file
 
 
-@pytest.mark.parametrize("way", [pytest.param(way, marks=[] if way in QUICK else pytest.mark.slow) for way in WAYS])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
 def test_whatever_is_done_with_a_run_trains_the_same_or_is_refused_by_name(way, tmp_path, plugin):
     run = ganlab.train(experiment(way), tmp_path / "e" / "run")
     names = WAYS[way][1:]
@@ -356,6 +356,7 @@ def test_a_run_with_a_dataset_of_objects_can_be_measured(tmp_path):
     assert other.evaluate(["exact_w1"])["exact_w1/distance"] > 0
 
 
+@pytest.mark.slow
 def test_an_experiment_file_is_trained_as_sweeps_take_it(tmp_path, plugin):
     ring = tmp_path / "files" / "ring.gin"
     ring.parent.mkdir()
