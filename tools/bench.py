@@ -27,6 +27,14 @@ from benchmarks import engine, limit, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
 
+
+def _launches(rounds: int) -> list[Ratio | Figure]:
+    """Operations of an iteration outside XLA's programs, and copies between host and device that a GPU would make."""
+    from benchmarks.launches import launches
+
+    return launches(rounds)
+
+
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "loops": loops.loops,
@@ -44,6 +52,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "constraints": engine.constraints,
     "compiling": engine.compiling,
     "tracing": engine.tracing,
+    "launches": _launches,
     "growth": engine.growth,
     "diagnostics": engine.diagnostics,
 }
