@@ -1,4 +1,4 @@
-"""Through how many modules an experiment is handed on its way from `ganlab.run.train`: each that takes it whole."""
+"""How often an experiment comes back to a module on its way from `ganlab.run.train`, handed on whole."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MOST = 42
+MOST = 20
 
 # Prints the module of each call that has the experiment as an argument, except self; one line for a stay.
 PROGRAM = """
@@ -43,10 +43,10 @@ finally:
 
 
 @pytest.mark.slow
-def test_few_modules_take_a_whole_experiment(tmp_path):
+def test_an_experiment_seldom_comes_back_to_a_module(tmp_path):
     command = [sys.executable, "-c", PROGRAM, f"{ROOT / 'ganlab'}/", str(tmp_path / "run")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (stays,) = (line.split()[1:] for line in done.stdout.splitlines() if line.startswith("STAYS "))
     assert stays[:2] == ["run.py", "training/start.py"]
-    assert len(stays) <= MOST, json.dumps(stays, indent=0)
+    assert len(stays) - len(set(stays)) <= MOST, json.dumps(stays, indent=0)
