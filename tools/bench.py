@@ -27,6 +27,14 @@ from benchmarks import engine, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
 
+
+def _launches(rounds: int) -> list[Ratio | Figure]:
+    """Operations of an iteration outside XLA's programs, and copies between host and device that a GPU would make."""
+    from benchmarks.launches import launches
+
+    return launches(rounds)
+
+
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory. `guards`
 # splits the CPU, which must precede any other use of TensorFlow here.
 FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
@@ -43,6 +51,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "limit": engine.limit,
     "constraints": engine.constraints,
     "tracing": engine.tracing,
+    "launches": _launches,
     "diagnostics": engine.diagnostics,
 }
 

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\S+\.py)` \| `(\S+)` \|", PAGE, flags=re.MULTILINE)
 
-# Modules that take a whole experiment, from `ganlab.run.train` on.
-MOST_STAYS = 42
+# How often a whole experiment comes back to a module, from `ganlab.run.train` on.
+MOST_RETURNS = 20
 
 # Prints every call of a row's function, each followed by whether an argument holds the value, and the modules of the
 # core whose calls have the experiment as an argument, except self; each stay in a module once.
@@ -88,10 +88,10 @@ def traced(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_few_modules_take_a_whole_experiment(traced):
+def test_an_experiment_seldom_comes_back_to_a_module(traced):
     _, stays = traced
     assert stays[:2] == ["ganlab/run.py", "ganlab/training/start.py"]
-    assert len(stays) <= MOST_STAYS, json.dumps(stays, indent=0)
+    assert len(stays) - len(set(stays)) <= MOST_RETURNS, json.dumps(stays, indent=0)
 
 
 @pytest.mark.slow

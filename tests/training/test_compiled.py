@@ -112,8 +112,19 @@ def test_composed_numbers_are_those_of_the_kernels(kind, tolerance, count, jit_c
         np.testing.assert_allclose(composed(seed, at), kernel, rtol=0, atol=tolerance)
 
 
+class Random(ganlab.Dataset):
+    """Examples by a random operation, whose numbers are others in a program of XLA's."""
+
+    sample_shape, size = (2,), None
+
+    def examples(self, numbers, seed):
+        return tf.map_fn(lambda n: tf.random.stateless_normal([2], [seed, n]), numbers, fn_output_signature=tf.float32)
+
+
 # Functions, because components are made of tensors.
 CASES = {
+    "examples by random operations": lambda: {"dataset": Random()},
+    "examples by arithmetic": lambda: {"dataset": part("datasets", "swiss_roll")},
     "lazy penalty": lambda: {"constraints": [constraint("r1", every=3)], "critic_steps": 2},
     "states": lambda: {"constraints": [constraint("spectral_norm"), constraint("gradient_penalty")], "critic_steps": 3},
     "clipping": lambda: {"constraints": [constraint("weight_clipping", limit=0.1)], "ema_decay": 0.9},

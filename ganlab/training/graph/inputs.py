@@ -15,12 +15,16 @@ from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape
+from ganlab.training.graph.op_source import operations
+from ganlab.training.graph.program import obstacle
 from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
 OF_GENERATOR = "generator/"
 # Where the examples of generator updates begin in an endless set, far beyond those of the critic's.
 _FAR = 2**48
+# Of a constant's elements: a program with a table takes long to compile.
+_LARGE = 2**12
 
 
 class Inputs:
@@ -175,6 +179,14 @@ class Inputs:
             made = [self._made(step, tf.constant(replica)) for replica in self._replicas]
         return self.distribute(made)
 
+    def computed(self) -> bool:
+        """Whether a program of XLA's may make the examples: from their numbers alone, and with the same result."""
+        return not self._made.captured_inputs and _is_arithmetic(self._made.graph)
+
+    def in_program(self, step: tf.Tensor) -> Any:
+        """The only replica's examples, made in a program that XLA compiles."""
+        return self.distribute([self._made(step, tf.constant(0))])
+
     def distribute(self, examples: Any) -> Any:
         """The results of `of` for each local replica as distributed values."""
         return {name: self._distributed([made[name] for made in examples]) for name in examples[0]}
@@ -194,9 +206,13 @@ class Inputs:
 
 
 def _needs_host(graph: tf.Graph) -> bool:
-    graphs = [graph, *(function.graph for function in graph._functions.values() if hasattr(function, "graph"))]
-    host = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
-    return any(op.type in host for inner in graphs for op in inner.get_operations())
+    return any(op.type in {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"} for op in operations(graph))
+
+
+def _is_arithmetic(graph: tf.Graph) -> bool:
+    """Whether XLA can compile a graph, quickly, and makes the same of it: random operations give others there."""
+    tables = (op for op in operations(graph) if op.type == "Const" and op.outputs[0].shape.num_elements() > _LARGE)
+    return not obstacle(graph) and not any("Random" in op.type for op in operations(graph)) and not any(tables)
 
 
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:

@@ -196,8 +196,11 @@ class Trainer:
         strategy = self.experiment.strategy
 
         def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
-            step = start + tf.cast(i, tf.int64)
+            with tf.device("CPU:0"):  # a GPU's step would be copied back for the examples, after all that it has to do
+                step = start + tf.cast(i, tf.int64)
             inputs = self._inputs
+            if self._program and inputs.computed():
+                return i + 1, rows.write(i, self._program(step))
             real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
             return i + 1, rows.write(i, (self._program or self._iteration)(step, real))
 
@@ -207,9 +210,9 @@ class Trainer:
         bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
         return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
 
-    def _whole(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
+    def _whole(self, step: tf.Tensor, examples: Any = None) -> tf.Tensor:
         self._inside = tf.compat.v1.get_default_graph()
-        return self._iteration(step, examples)
+        return self._iteration(step, self._inputs.in_program(step) if examples is None else examples)
 
     def _iteration(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
         """Trains for one step; returns the metrics of this process's replicas, `(replicas, metrics)`."""
