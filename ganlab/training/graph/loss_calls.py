@@ -13,7 +13,7 @@ from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import SCORE, static_shape
+from ganlab.training.graph.networks import SCORE, NetworkFunction, scores_itself, static_shape
 from ganlab.training.graph.plugin_state import next_state
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.values import Tensors
@@ -26,17 +26,47 @@ class LossCalls:
         self.loss, self._selector, (self._name,) = loss, selector_of(loss), unique_names([loss])
 
     def critic(
-        self, real: tf.Tensor, fake: tf.Tensor, batch: Batch, state: Tensors, draws: Draws, log: Log
+        self,
+        scores: Mapping[str, tf.Tensor],
+        batch: Batch,
+        state: Tensors,
+        networks: Mapping[str, NetworkFunction],
+        draws: Draws,
+        log: Log,
     ) -> tf.Tensor:
-        """The critic's loss, `(local_batch,)`."""
-        return self._call("critic", [real, fake], batch, state, draws, log, noise.CRITIC_LOSS)
+        """The critic's loss, `(local_batch,)`, from the scores of `real` and `fake`."""
+        given = [scores["real"], scores["fake"]]
+        return self._call("critic", given, batch, state, networks, draws, log, noise.CRITIC_LOSS)
 
     def generator(
-        self, fake: tf.Tensor, real: tf.Tensor | None, batch: Batch, state: Tensors, draws: Draws, log: Log
+        self,
+        scores: Mapping[str, tf.Tensor],
+        batch: Batch,
+        state: Tensors,
+        networks: Mapping[str, NetworkFunction],
+        draws: Draws,
+        log: Log,
     ) -> tf.Tensor:
-        """The generator's loss, `(local_batch,)`."""
-        scores = [fake] if real is None else [fake, real]
-        return self._call("generator", scores, batch, state, draws, log, noise.GENERATOR_LOSS)
+        """The generator's loss, `(local_batch,)`, from the scores of `fake` and, where the loss pairs, `real`."""
+        given = [scores["fake"], scores["real"]] if self.loss.pairs else [scores["fake"]]
+        return self._call("generator", given, batch, state, networks, draws, log, noise.GENERATOR_LOSS)
+
+    def scores(
+        self, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws
+    ) -> dict[str, tf.Tensor] | None:
+        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic."""
+        if not scores_itself(self.loss):
+            return None
+        with plugin_code(self._selector, "scores"):
+            given = self.loss.scores(batch, networks)
+            if given is None:
+                return None
+            real, fake = given
+            taken = {"real": real, "fake": fake} if batch.real is not None else {"fake": fake}
+            taken = {name: tf.cast(tf.convert_to_tensor(x), tf.float32) for name, x in taken.items()}
+        for name, x in taken.items():
+            self._check_shape("scores", x, draws, f" for {name} examples")
+        return taken
 
     def witness(self, batch: Batch, draws: Draws) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor] | None:
         """The loss's function of the critic's outputs in the place of the score; None for the score."""
@@ -73,6 +103,7 @@ class LossCalls:
         scores: list[tf.Tensor],
         batch: Batch,
         state: Tensors,
+        networks: Mapping[str, NetworkFunction],
         draws: Draws,
         log: Log,
         stream: int,
@@ -80,17 +111,22 @@ class LossCalls:
         view = ReplicaView(self._name, stream, draws, log, kind="losses")
         function: Any = getattr(self.loss, method)
         with plugin_code(self._selector, method):
-            given = optional.call(function, *scores, batch=batch, replica=view, state=dict(state))
-            value = tf.convert_to_tensor(given)
-        if static_shape(value) != (draws.local_batch,):
-            raise ContractError(
-                f"Loss {type(self.loss).__name__}.{method} returned the shape {static_shape(value)}; it must be one "
-                f"value per example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the "
-                "global batch size."
+            given = optional.call(
+                function, *scores, batch=batch, replica=view, state=dict(state), networks=dict(networks)
             )
+            value = tf.convert_to_tensor(given)
+        self._check_shape(method, value, draws)
         if not value.dtype.is_floating:
             raise ContractError(
                 f"Loss {type(self.loss).__name__}.{method} returned the dtype {value.dtype.name}; it must be float32. "
                 "Whole numbers have no gradient."
             )
         return tf.cast(value, tf.float32)
+
+    def _check_shape(self, method: str, value: tf.Tensor, draws: Draws, what: str = "") -> None:
+        if static_shape(value) != (draws.local_batch,):
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.{method} returned the shape {static_shape(value)}{what}; it must be "
+                f"one value per example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the "
+                "global batch size."
+            )

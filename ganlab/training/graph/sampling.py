@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Dataset
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
@@ -168,6 +168,11 @@ class Scorer:
             effective: The weights.
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
         """
+        if not self._player.network.of_examples:
+            raise IncompatibleError(
+                f"The critic {self._player.network.model.name!r} has inputs beside examples, or others: this looks at "
+                "critics of examples alone. Leave out diagnostics that score examples."
+            )
         with self._state.timed():
             wrapped = self._player.function(effective, read(self._player.buffers), labels)
 
