@@ -52,6 +52,7 @@ class Loss:
         """
         raise NotImplementedError
 
+    @takes_optional
     def scores(self, batch: Batch, networks: Mapping[str, Network]) -> tuple[tf.Tensor, tf.Tensor] | None:
         """How the critic scores real examples and samples, where that is not `critic(x)`.
 
@@ -61,7 +62,7 @@ class Loss:
 
         Args:
             batch: The batch; in a generator's update without `pairs` its `real` is None.
-            networks: All networks by name.
+            networks: All networks by name. Optional parameter: `replica`.
 
         Returns:
             The scores of real examples and of samples, `(local_batch,)` each, the first ignored where `real` is None;

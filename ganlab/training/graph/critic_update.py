@@ -24,7 +24,8 @@ from ganlab.training.graph.variables import assign, assign_changed, assign_group
 class CriticUpdate(Update):
     """The update of the critic and of what is trained with it."""
 
-    side, stream, other_stream, order = CRITIC, noise.CRITIC_LAYERS, noise.FAKE_LAYERS, ("real", "fake")
+    side, order = CRITIC, ("real", "fake")
+    stream, other_stream, loss_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS, noise.CRITIC_LOSS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
         shared = shared and experiment.critic_steps > 1
@@ -106,7 +107,7 @@ class CriticUpdate(Update):
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)
             critic: NetworkFunction = own[CRITIC]
-            scores, seen = self.scored(own[CRITIC], networks, batch, draws)
+            scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
             loss = self._loss.critic(scores, seen, values.loss, networks, draws, log)
             witness = self._loss.witness(seen, draws)
             if witness is not None:

@@ -20,7 +20,8 @@ from ganlab.training.graph.variables import assign, read
 class GeneratorUpdate(Update):
     """The update of the generator and of what is trained with it."""
 
-    side, stream, other_stream, order = GENERATOR, noise.LAYERS, noise.LAYERS, ("fake", "real")
+    side, order = GENERATOR, ("fake", "real")
+    stream, other_stream, loss_stream = noise.LAYERS, noise.LAYERS, noise.GENERATOR_LOSS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
@@ -62,7 +63,7 @@ class GeneratorUpdate(Update):
             if self.experiment.loss.pairs:
                 real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
                 batch = replace(batch, real=real)
-            scores, paired = self.scored(critic, networks, batch, draws)
+            scores, paired = self.scored(critic, networks, batch, draws, log)
             loss = self._loss.generator(scores, paired, values.loss, networks, draws, log)
             batch = replace(batch, fake=fake)
             objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)

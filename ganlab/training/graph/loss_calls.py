@@ -52,13 +52,17 @@ class LossCalls:
         return self._call("generator", given, batch, state, networks, draws, log, noise.GENERATOR_LOSS)
 
     def scores(
-        self, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws
+        self, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws, log: Log, stream: int
     ) -> dict[str, tf.Tensor] | None:
-        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic."""
+        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic.
+
+        `stream` is that of its side's loss, which it draws from.
+        """
         if not scores_itself(self.loss):
             return None
+        view = ReplicaView(self._name, stream, draws, log, kind="losses")
         with plugin_code(self._selector, "scores"):
-            given = self.loss.scores(batch, networks)
+            given = optional.call(self.loss.scores, batch, networks, replica=view)
             if given is None:
                 return None
             real, fake = given

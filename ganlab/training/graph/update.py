@@ -37,6 +37,7 @@ class Update(abc.ABC):
         side: The side.
         stream: The stream that the layers of the networks under the gradient draw from.
         other_stream: That of the other networks.
+        loss_stream: That of the loss.
         order: The order in which real examples and samples are scored.
         experiment: The experiment.
         state: The state.
@@ -50,6 +51,7 @@ class Update(abc.ABC):
     side: ClassVar[str]
     stream: ClassVar[int]
     other_stream: ClassVar[int]
+    loss_stream: ClassVar[int]
     order: ClassVar[tuple[str, str]]
 
     def __init__(
@@ -137,10 +139,10 @@ class Update(abc.ABC):
         return own, {**self.state.networks(draws, values, data, self.other_stream), **own}
 
     def scored(
-        self, critic: Wrapped, networks: Mapping[str, NetworkFunction], batch: Batch, draws: Draws
+        self, critic: Wrapped, networks: Mapping[str, NetworkFunction], batch: Batch, draws: Draws, log: Log
     ) -> tuple[dict[str, tf.Tensor], Batch]:
         """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
-        scores = self._loss.scores(batch, networks, draws)
+        scores = self._loss.scores(batch, networks, draws, log, self.loss_stream)
         if scores is not None:
             outputs = {f"{name}_outputs": {SCORE: x} for name, x in scores.items()}
             return scores, replace(batch, **outputs)

@@ -1,0 +1,68 @@
+"""architectures.ali and losses.ali: pairs are scored as in the paper, and both train together."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_verify import lab
+from ganlab_verify.testing import ArchitectureConformance, LossConformance
+
+import ganlab
+from ganlab.engine import Trainer, noise, read
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+
+def networks(**sizes):
+    return ganlab.component("architectures", "ali")(**{"latent_dim": 3, "width": 8, **sizes})
+
+
+def loss():
+    return ganlab.component("losses", "ali")()
+
+
+def experiment(replicas=0, **given):
+    return lab.experiment(replicas=replicas, architecture=networks(), loss=loss(), **given)
+
+
+class TestArchitecture(ArchitectureConformance):
+    sample_shape = (2,)
+
+    def make(self):
+        return networks()
+
+    def loss(self):
+        return loss()
+
+
+class TestLoss(LossConformance):
+    def make(self):
+        return loss()
+
+    def architecture(self):
+        return networks()
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def test_the_first_losses_are_those_of_algorithm_1():
+    """The logged losses of one update, from the networks' outputs by numpy."""
+    trainer = Trainer(experiment())
+    players = trainer.state.players
+
+    def run(role, x):
+        network = players[role].network
+        return network(x, read(network.weights), {})[0]
+
+    numbers = tf.range(12, dtype=tf.int64)
+    real = trainer.experiment.dataset.examples(numbers, 0)
+    z, u = (noise.whole("normal", (12, 3), seed=0, stream=stream) for stream in (noise.FAKE_LATENT, noise.CRITIC_LOSS))
+    code = {name: value.numpy() for name, value in run("encoder", real).items()}
+    latent = tf.constant(code["mean"] + np.exp(code["log_deviation"]) * u.numpy())
+    q, p = (sigmoid(run("critic", pair).numpy()[:, 0]) for pair in ([real, latent], [run("generator", z), z]))
+    expected = -np.log(q).mean() - np.log(1 - p).mean()
+    rows = trainer.train(1)[0, 0]
+    logged = dict(zip([metric.tag for metric in trainer.metrics], rows, strict=True))
+    np.testing.assert_allclose(logged["critic/loss"], expected, rtol=1e-5)
+    np.testing.assert_allclose(logged["critic/wasserstein"], np.mean(np.log(q / (1 - q)) - np.log(p / (1 - p))), 1e-4)
