@@ -113,8 +113,10 @@ class CriticUpdate(Update):
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
                 critic = witnessing(witness, own[CRITIC].plain, critic)
-            shown, given = {**own, CRITIC: critic}, {"generator": networks[GENERATOR], "networks": networks}
-            objective = self.objective(loss, batch, values, draws, log, own, shown, **given)
+            shown, generator = {**own, CRITIC: critic}, networks[GENERATOR]
+            objective = self.objective(
+                loss, batch, values, draws, log, own, shown, generator=generator, networks=networks
+            )
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
         gradients = self.tensors(graph_gradient(tape, total, trained), trained)

@@ -141,12 +141,10 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...] | N
 
     # Recurrent layers keep a seed even without dropout. A failure here comes again in the step, with a better message.
     with contextlib.suppress(Exception):
-        own = input_shape is None
-        x = (
-            keras.tree.map_structure(_rows, graph_of(model).input)
-            if own
-            else tf.TensorSpec((2, *input_shape), tf.float32)
-        )
+        if input_shape is None:
+            x = keras.tree.map_structure(_rows, graph_of(model).input)
+        else:
+            x = tf.TensorSpec((2, *input_shape), tf.float32)
         tf.function(call, autograph=False).get_concrete_function(x)
     for layer, seed in kept:
         if seed in drawn:

@@ -142,16 +142,16 @@ class Update(abc.ABC):
         self, critic: Wrapped, networks: Mapping[str, NetworkFunction], batch: Batch, draws: Draws, log: Log
     ) -> tuple[dict[str, tf.Tensor], Batch]:
         """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
-        scores = self._loss.scores(batch, networks, draws, log, self.loss_stream)
-        if scores is not None:
-            outputs = {f"{name}_outputs": {SCORE: x} for name, x in scores.items()}
-            return scores, replace(batch, **outputs)
-        scores, outputs = {}, {}
-        for name in self.order:
-            if (x := getattr(batch, name)) is not None:
-                scores[name] = critic(x)
-                outputs[f"{name}_outputs"] = critic.plain.outputs(x, scores[name])
-        return scores, replace(batch, **outputs)
+        outputs: dict[str, Tensors] = {}
+        if (scores := self._loss.scores(batch, networks, draws, log, self.loss_stream)) is not None:
+            outputs = {name: {SCORE: x} for name, x in scores.items()}
+        else:
+            scores = {}
+            for name in self.order:
+                if (x := getattr(batch, name)) is not None:
+                    scores[name] = critic(x)
+                    outputs[name] = critic.plain.outputs(x, scores[name])
+        return scores, replace(batch, real_outputs=outputs.get("real", {}), fake_outputs=outputs["fake"])
 
     def objective(
         self,

@@ -53,10 +53,10 @@ class AroundAGame(ganlab.Loss):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss of the critic, `(n,)`."""
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
         return call(self.game.critic, real_scores, fake_scores, **given)
 
     def generator(
@@ -67,9 +67,9 @@ class AroundAGame(ganlab.Loss):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss of the generator, `(n,)`."""
         scores: list[Any] = [fake_scores, *([real_scores] if self.game.pairs else [])]
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
         return call(self.game.generator, *scores, **given)
