@@ -381,6 +381,11 @@ MISTAKES = {
         ganlab.IncompatibleError,
         re.escape("experiment.optimizers['encoder'] sets clipnorm"),
     ),
+    "pairs": (
+        lambda: {"architecture": ganlab.component("architectures", "ali")(), "loss": Calls()},
+        ganlab.IncompatibleError,
+        re.escape("takes sample (2,) and latent (2,), where examples are (2,), and Calls scores examples alone"),
+    ),
     "unknown": (lambda: {"loss": Calls("encoder")}, ganlab.PluginError, "encoder"),
     "seed": (
         lambda: {"architecture": Beside(lambda s: {"generator": {"encoder": dropping(s)}}), "loss": Calls()},

@@ -113,7 +113,8 @@ class CriticUpdate(Update):
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
                 critic = witnessing(witness, own[CRITIC].plain, critic)
-            shown, generator = {**own, CRITIC: critic}, networks[GENERATOR]
+            shown: dict[str, NetworkFunction] = {**own, CRITIC: critic}
+            generator = networks[GENERATOR]
             objective = self.objective(
                 loss, batch, values, draws, log, own, shown, generator=generator, networks=networks
             )

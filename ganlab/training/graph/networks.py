@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import keras
@@ -20,12 +19,20 @@ from ganlab.layers import NoiseSource, noise_from
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
+from ganlab.training.graph.models import (
+    SCORE,
+    SCORES,
+    check_output,
+    described_inputs,
+    keras_model,
+    outputs_of,
+    takes,
+    weighted_classes,
+)
 from ganlab.training.graph.refusals import check_layers, graph_of, layers_of, named, own_loss, seed_generators
 from ganlab.training.graph.rematerialization import Segments
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, role_of
 from ganlab.training.graph.values import Tensors
-
-SCORE = "score"
 
 
 class Network:
@@ -35,8 +42,9 @@ class Network:
         model: The Keras model, built.
         role: Its role, for example "critic".
         side: In whose update it is trained, the critic's or the generator's.
+        outputs: The names of its outputs.
         scores: Whether its output is scores, one a row, as the critic's is.
-        of_examples: Whether its input is examples, or latent vectors, and labels where it takes them, and nothing else.
+        input_shape: The shape of one example or latent vector that it takes, besides labels; None for other inputs.
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
@@ -50,8 +58,8 @@ class Network:
         role: str,
         maker: str,
         side: str = GENERATOR,
-        scores: bool = False,
-        of_examples: bool = True,
+        outputs: tuple[str, ...] = (),
+        input_shape: tuple[int, ...] | None = None,
         conditional: bool = False,
         rematerialize: bool = False,
     ) -> None:
@@ -62,8 +70,8 @@ class Network:
             role: Its role, for errors.
             maker: The architecture that made it, for errors.
             side: In whose update it is trained.
-            scores: Whether its output is scores.
-            of_examples: Whether its input is examples or latent vectors alone.
+            outputs: The names of its outputs.
+            input_shape: The shape of one example or latent vector that it takes; None for a model with other inputs.
             conditional: Whether it takes labels too.
             rematerialize: Whether its activations in training are computed again in the backward pass.
 
@@ -72,8 +80,9 @@ class Network:
         """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
-        self.side, self.scores, self.of_examples = side, scores, of_examples
-        self.classes = _weighted_classes(model) if conditional else None
+        self.side, self.outputs, self.input_shape = side, outputs, input_shape
+        self.scores = side == CRITIC and SCORE in outputs
+        self.classes = weighted_classes(model) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -152,22 +161,22 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        built = {name: _model(name, architecture, shape, classes, experiment.loss) for name in ROLES}
-        built |= further_networks(architecture, shape, classes)
-    _check_outputs(experiment.loss, built[CRITIC])
-    _check_names(experiment, built)
-    _check_shared(built)
-    for name, each in built.items():
+        given = {"classes": classes, "rematerialize": experiment.rematerialize}
+        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        networks |= _further(architecture, shape, **given)
+    _check_outputs(experiment.loss, networks[CRITIC])
+    _check_names(experiment, networks)
+    _check_shared(networks)
+    for name, network in networks.items():
         check_layers(
             name,
-            each.model,
-            each.input_shape,
-            side=each.side,
-            constraints=role_of(name, each.side, experiment).constraints_of(experiment),
-            conditional=each.conditional,
+            network.model,
+            network.input_shape,
+            side=network.side,
+            constraints=role_of(name, network.side, experiment).constraints_of(experiment),
+            conditional=network.conditional,
         )
-    maker, rematerialize = selector_of(architecture), experiment.rematerialize
-    return {name: each.network(name, maker, rematerialize=rematerialize) for name, each in built.items()}
+    return networks
 
 
 def build_generator(
@@ -176,16 +185,7 @@ def build_generator(
     """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
     _reset_names()
     with _seeded(0), _precision(precision):
-        built = _model(GENERATOR, architecture, sample_shape, classes)
-    return built.network(GENERATOR, selector_of(architecture))
-
-
-def _weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers."""
-    inputs = _inputs(model)
-    if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
-        return None
-    return int(inputs[-1].shape[1])
+        return _network(GENERATOR, architecture, sample_shape, classes=classes)
 
 
 def _reset_names() -> None:
@@ -195,75 +195,55 @@ def _reset_names() -> None:
     keras.config.set_dtype_policy(policy)
 
 
-@dataclass(frozen=True)
-class _Built:
-    """A model as an architecture made it, built.
-
-    Attributes:
-        model: The model.
-        side: In whose update it is trained.
-        outputs: The names of its outputs.
-        scores: Whether these are scores.
-        input_shape: The shape of one row of its input; None for a model with inputs of its own.
-        conditional: Whether it takes labels too.
-    """
-
-    model: keras.Model
-    side: str
-    outputs: tuple[str, ...]
-    scores: bool
-    input_shape: tuple[int, ...] | None
-    conditional: bool = False
-
-    def network(self, role: str, maker: str, *, rematerialize: bool = False) -> Network:
-        return Network(
-            self.model,
-            role=role,
-            maker=maker,
-            side=self.side,
-            scores=self.scores,
-            of_examples=self.input_shape is not None,
-            conditional=self.conditional,
-            rematerialize=rematerialize,
-        )
-
-
-def _model(
-    role: str, architecture: Architecture, shape: tuple[int, ...], classes: int | None, loss: Loss | None = None
-) -> _Built:
-    """The generator or the critic that an architecture makes, built."""
+def _network(
+    role: str,
+    architecture: Architecture,
+    shape: tuple[int, ...],
+    loss: Loss | None = None,
+    *,
+    classes: int | None,
+    rematerialize: bool = False,
+) -> Network:
+    """The generator or the critic that an architecture makes."""
     maker, conditional = selector_of(architecture), bool(architecture.conditional)
     with plugin_code(maker, role):
-        model = _keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
+        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    if role == CRITIC and not _takes(model, input_shape, 1 + conditional):
-        if loss is None or not scores_itself(loss):
-            raise IncompatibleError(
-                f"The critic {model.name!r} takes {_described(model)}, where examples are {shape}, and the "
-                f"{'loss' if loss is None else selector_of(loss)} scores examples alone. Use a loss that says how it "
-                "scores them (`scores`), for example losses.ali, or a critic of examples."
-            )
-        output, own = graph_of(model).output, None
+    own = role == CRITIC and not takes(model, shape, 1 + conditional)
+    if own and (loss is None or not scores_itself(loss)):
+        raise IncompatibleError(
+            f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
+            f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
+            "example losses.ali, or a critic of examples."
+        )
+    if own:
+        output = graph_of(model).output
     else:
-        inputs, own = keras.Input(input_shape), input_shape
-        label = keras.Input((count,)) if (count := _weighted_classes(model)) else keras.Input((), dtype="int64")
+        inputs, count = keras.Input(input_shape), weighted_classes(model)
+        label = keras.Input((count,)) if count else keras.Input((), dtype="int64")
         with plugin_code(maker, f"its {role}"):
             output = model([inputs, label] if conditional else inputs)
-    _check_output(role, model, output, [(None, *shape)] if role == GENERATOR else _SCORES)
-    names = tuple(output) if isinstance(output, dict) else (SCORE,)
-    return _Built(model, role, names, role == CRITIC, own, conditional)
+    check_output(role, model, output, [(None, *shape)] if role == GENERATOR else SCORES)
+    return Network(
+        model,
+        role=role,
+        maker=maker,
+        side=role,
+        outputs=tuple(output) if isinstance(output, dict) else (SCORE,),
+        input_shape=None if own else input_shape,
+        conditional=conditional,
+        rematerialize=rematerialize,
+    )
 
 
-def further_networks(architecture: Architecture, shape: tuple[int, ...], classes: int | None) -> dict[str, _Built]:
-    """The networks of an architecture beside generator and critic, by name.
-
-    Raises:
-        ContractError: A side does not exist, a name is taken or no name, or a model's inputs are not known.
-    """
+def _further(
+    architecture: Architecture, shape: tuple[int, ...], *, classes: int | None, rematerialize: bool
+) -> dict[str, Network]:
+    """The networks of an architecture beside generator and critic, by name."""
     maker, sides = selector_of(architecture), (GENERATOR, CRITIC)
     with plugin_code(maker, "networks"):
         given = optional.call(architecture.networks, shape, classes=classes)
-    further: dict[str, _Built] = {}
+    further: dict[str, Network] = {}
     for side, models in given.items() if isinstance(given, Mapping) else [(given, None)]:
         if side not in sides or not isinstance(models, Mapping):
             raise ContractError(
@@ -276,16 +256,10 @@ def further_networks(architecture: Architecture, shape: tuple[int, ...], classes
                     f"{maker} names a network {name!r}. A name must be an identifier that no other network has; "
                     f"{GENERATOR!r} and {CRITIC!r} are those that the methods of these names make."
                 )
-            if not _inputs(_keras_model(name, maker, model)):
-                raise ContractError(
-                    f"The {name} of {maker}, {model.name!r}, does not say what its inputs are. Make it by "
-                    "keras.Model(inputs, outputs), or a keras.Sequential that begins with a keras.Input."
-                )
-            output = graph_of(model).output
-            score = output.get(SCORE) if isinstance(output, dict) else output
-            scores = side == CRITIC and getattr(score, "shape", None) in _SCORES
-            names = tuple(output) if isinstance(output, dict) else (SCORE,) if scores else ()
-            further[name] = _Built(model, side, names, scores, None)
+            outputs = outputs_of(name, maker, model)
+            further[name] = Network(
+                model, role=name, maker=maker, side=side, outputs=outputs, rematerialize=rematerialize
+            )
     return further
 
 
@@ -312,58 +286,6 @@ def _precision(precision: str) -> Iterator[None]:
         keras.config.set_dtype_policy(before)
 
 
-def _keras_model(role: str, maker: str, model: Any) -> keras.Model:
-    if not isinstance(model, keras.Model):
-        raise ContractError(f"{maker} returned {model!r} as its {role}; it must return a keras.Model.")
-    return model
-
-
-def _inputs(model: keras.Model) -> list[Any]:
-    """The symbolic inputs of a model; empty if they are not known."""
-    try:
-        return list(getattr(model, "inputs", None) or [])
-    except ValueError:  # a keras.Sequential that is not built
-        return []
-
-
-def _takes(model: keras.Model, shape: tuple[int, ...], count: int) -> bool:
-    """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known."""
-    inputs = _inputs(model)
-    if not inputs:
-        return True
-    own = tuple(inputs[0].shape[1:])
-    return (
-        len(inputs) == count and len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
-    )
-
-
-def _described(model: keras.Model) -> str:
-    return " and ".join(f"{x.name} {tuple(x.shape[1:])}" for x in _inputs(model))
-
-
-_SCORES: list[tuple[int | None, ...]] = [(None, 1), (None,)]
-
-
-def _check_output(role: str, model: keras.Model, output: Any, allowed: list[tuple[int | None, ...]]) -> None:
-    """Refuses an output of another shape than these."""
-    score = output.get(SCORE) if role == CRITIC and isinstance(output, dict) else output
-    if score is None:
-        raise ContractError(
-            f"The critic {model.name!r} returns a dict of {sorted(output)}; it must have a {SCORE!r}, "
-            f"{_either(allowed)}."
-        )
-    shape = tuple(score.shape) if isinstance(score, keras.KerasTensor) else type(score).__name__
-    if shape not in allowed:
-        which = f" as its {SCORE!r}" if score is not output else ""
-        raise ContractError(
-            f"The {role} {model.name!r} returns the shape {shape}{which}; it must be {_either(allowed)}."
-        )
-
-
-def _either(shapes: list[tuple[int | None, ...]]) -> str:
-    return " or ".join(map(str, shapes))
-
-
 def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> None:
     """Refuses labels that are asked for and missing.
 
@@ -383,7 +305,7 @@ def scores_itself(loss: Loss) -> bool:
     return type(loss).scores is not Loss.scores
 
 
-def _check_names(experiment: Experiment, built: Mapping[str, _Built]) -> None:
+def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:
     """Refuses settings of networks that do not exist."""
     further = [name for name in built if name not in ROLES]
     for part in MAPPINGS:
@@ -399,7 +321,7 @@ def _check_names(experiment: Experiment, built: Mapping[str, _Built]) -> None:
                 )
 
 
-def _check_shared(built: Mapping[str, _Built]) -> None:
+def _check_shared(built: Mapping[str, Network]) -> None:
     """Refuses a variable of two networks, which two optimizers would train without knowing of each other."""
     owners: dict[int, str] = {}
     for name, each in built.items() if len(built) > len(ROLES) else ():
@@ -412,7 +334,7 @@ def _check_shared(built: Mapping[str, _Built]) -> None:
                 )
 
 
-def _check_outputs(loss: Loss, critic: _Built) -> None:
+def _check_outputs(loss: Loss, critic: Network) -> None:
     model, outputs = critic.model, critic.outputs
     missing = [name for name in loss.outputs if name not in outputs]
     if missing:

@@ -153,7 +153,7 @@ class Scorer:
     @property
     def of_examples(self) -> bool:
         """Whether the critic is a function of examples alone; one that is not cannot be called here."""
-        return self._player.network.of_examples
+        return self._player.network.input_shape is not None
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one, for a critic of examples alone."""

@@ -59,7 +59,7 @@ class ArchitectureConformance(TrainedConformance):
         settings: dict[str, Any] = {"architecture": architecture, "dataset": dataset, "batch_size": 4}
         if (loss := self.loss()) is not None:
             settings |= {"loss": loss, "constraints": [Constraint()]}
-        elif len(self._networks) > 2 or not self._networks["critic"].of_examples:
+        elif len(self._networks) > 2 or not self._networks["critic"].input_shape:
             pytest.skip("Only a loss that calls its networks by name trains it: return one from the method loss.")
         # Batch normalization does not work under a penalty that takes each example alone.
         return settings | ({"constraints": []} if self._networks["critic"].synchronizes else {})
@@ -150,7 +150,7 @@ class ArchitectureConformance(TrainedConformance):
     def test_rows_are_independent(self) -> None:
         """In training, row i of the critic's scores depends on example i alone."""
         critic = self._networks["critic"]
-        if not critic.of_examples:
+        if not critic.input_shape:
             pytest.skip("The critic has inputs beside examples, or others.")
         if critic.synchronizes:
             pytest.skip(f"{critic.synchronizes} mixes examples over all replicas; no constraint on examples allows it.")
@@ -174,7 +174,7 @@ class ArchitectureConformance(TrainedConformance):
         self._check_gradients(precision="mixed_bfloat16")
 
     def _check_gradients(self, **settings: Any) -> None:
-        if not self._networks["critic"].of_examples:
+        if not self._networks["critic"].input_shape:
             pytest.skip("A critic with inputs beside examples does not work with a penalty on gradients.")
         if self._networks["critic"].synchronizes:
             pytest.skip("A critic with batch normalization does not work with a penalty on gradients.")
