@@ -234,7 +234,7 @@ def test_invalid_contract_number_is_broken(install, discover, value):
 def test_plugin_file_for_another_contract_is_refused(tmp_path, discover):
     path = tmp_path / "mine.py"
     path.write_text("GANLAB_CONTRACT = 4\n" + GOOD)
-    with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 3"):
+    with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 4"):
         ganlab.use_plugin_file(path)
 
 
