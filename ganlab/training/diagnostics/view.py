@@ -111,7 +111,7 @@ class CriticFunctions:
                 if optional.takes(experiment.loss.critic, "networks"):
                     data = {} if labels is None else {"labels": labels}
                     networks = {**self._state.networks(draws, self._state.values(), data, noise.FAKE_LAYERS)}
-                loss = self._loss.critic(by_kind, batch, state, {**networks, CRITIC: critic}, draws, Log())
+                loss = self._loss.value(CRITIC, by_kind, batch, state, {**networks, CRITIC: critic}, draws, Log())
             total = tf.reduce_sum(loss)
         self.layers = self._intermediates.described(outputs)
         by_weights, by_outputs = tape.gradient(total, (weights, outputs), unconnected_gradients="zero")

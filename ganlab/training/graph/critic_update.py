@@ -25,7 +25,7 @@ class CriticUpdate(Update):
     """The update of the critic and of what is trained with it."""
 
     side, order = CRITIC, ("real", "fake")
-    stream, other_stream, loss_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS, noise.CRITIC_LOSS
+    stream, other_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
         shared = shared and experiment.critic_steps > 1
@@ -108,7 +108,7 @@ class CriticUpdate(Update):
             own, networks = self.functions(draws, values, data)
             critic: NetworkFunction = own[CRITIC]
             scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
-            loss = self._loss.critic(scores, seen, values.loss, networks, draws, log)
+            loss = self._loss.value(self.side, scores, seen, values.loss, networks, draws, log)
             witness = self._loss.witness(seen, draws)
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}

@@ -21,7 +21,7 @@ class GeneratorUpdate(Update):
     """The update of the generator and of what is trained with it."""
 
     side, order = GENERATOR, ("fake", "real")
-    stream, other_stream, loss_stream = noise.LAYERS, noise.LAYERS, noise.GENERATOR_LOSS
+    stream, other_stream = noise.LAYERS, noise.LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
@@ -64,7 +64,7 @@ class GeneratorUpdate(Update):
                 real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
                 batch = replace(batch, real=real)
             scores, paired = self.scored(critic, networks, batch, draws, log)
-            loss = self._loss.generator(scores, paired, values.loss, networks, draws, log)
+            loss = self._loss.value(self.side, scores, paired, values.loss, networks, draws, log)
             batch = replace(batch, fake=fake)
             objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)
             total = objective.total(self.size, self.shares)

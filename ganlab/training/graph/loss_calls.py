@@ -16,6 +16,7 @@ from ganlab.training.graph import noise
 from ganlab.training.graph.networks import SCORE, NetworkFunction, scores_itself, static_shape
 from ganlab.training.graph.plugin_state import next_state
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.values import Tensors
 
 
@@ -25,8 +26,9 @@ class LossCalls:
     def __init__(self, loss: Loss) -> None:
         self.loss, self._selector, (self._name,) = loss, selector_of(loss), unique_names([loss])
 
-    def critic(
+    def value(
         self,
+        side: str,
         scores: Mapping[str, tf.Tensor],
         batch: Batch,
         state: Tensors,
@@ -34,35 +36,29 @@ class LossCalls:
         draws: Draws,
         log: Log,
     ) -> tf.Tensor:
-        """The critic's loss, `(local_batch,)`, from the scores of `real` and `fake`."""
-        given = [scores["real"], scores["fake"]]
-        return self._call("critic", given, batch, state, networks, draws, log, noise.CRITIC_LOSS)
-
-    def generator(
-        self,
-        scores: Mapping[str, tf.Tensor],
-        batch: Batch,
-        state: Tensors,
-        networks: Mapping[str, NetworkFunction],
-        draws: Draws,
-        log: Log,
-    ) -> tf.Tensor:
-        """The generator's loss, `(local_batch,)`, from the scores of `fake` and, where the loss pairs, `real`."""
-        given = [scores["fake"], scores["real"]] if self.loss.pairs else [scores["fake"]]
-        return self._call("generator", given, batch, state, networks, draws, log, noise.GENERATOR_LOSS)
+        """A side's loss, `(local_batch,)`, from the scores of `real` and `fake`, or of `fake` alone."""
+        order = ("real", "fake") if side == CRITIC else ("fake", "real") if self.loss.pairs else ("fake",)
+        optional_ones = {"batch": batch, "replica": self._view(side, draws, log), "state": dict(state)}
+        with plugin_code(self._selector, side):
+            function: Any = getattr(self.loss, side)
+            given = optional.call(function, *map(scores.__getitem__, order), networks=dict(networks), **optional_ones)
+            value = tf.convert_to_tensor(given)
+        self._check_shape(side, value, draws)
+        if not value.dtype.is_floating:
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.{side} returned the dtype {value.dtype.name}; it must be float32. "
+                "Whole numbers have no gradient."
+            )
+        return tf.cast(value, tf.float32)
 
     def scores(
-        self, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws, log: Log, stream: int
+        self, side: str, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws, log: Log
     ) -> dict[str, tf.Tensor] | None:
-        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic.
-
-        `stream` is that of its side's loss, which it draws from.
-        """
+        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic."""
         if not scores_itself(self.loss):
             return None
-        view = ReplicaView(self._name, stream, draws, log, kind="losses")
         with plugin_code(self._selector, "scores"):
-            given = optional.call(self.loss.scores, batch, networks, replica=view)
+            given = optional.call(self.loss.scores, batch, networks, replica=self._view(side, draws, log))
             if given is None:
                 return None
             real, fake = given
@@ -74,9 +70,8 @@ class LossCalls:
 
     def witness(self, batch: Batch, draws: Draws) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor] | None:
         """The loss's function of the critic's outputs in the place of the score; None for the score."""
-        view = ReplicaView(self._name, noise.CRITIC_LOSS, draws, None, kind="losses")
         with plugin_code(self._selector, "witness"):
-            given = optional.call(self.loss.witness, batch, replica=view)
+            given = optional.call(self.loss.witness, batch, replica=self._view(CRITIC, draws, None))
         return None if given is None else self._checked(given)
 
     def _checked(
@@ -96,36 +91,14 @@ class LossCalls:
 
     def advance(self, state: Tensors, scores: tuple[tf.Tensor, ...], batch: Batch, draws: Draws, log: Log) -> Tensors:
         """The loss's state after a critic update with these scores."""
-        view = ReplicaView(self._name, noise.CRITIC_LOSS, draws, log, kind="losses")
+        view = self._view(CRITIC, draws, log)
         with plugin_code(self._selector, "advance"):
             given = optional.call(self.loss.advance, dict(state), *scores, batch=batch, replica=view)
             return next_state("The loss", given, state)
 
-    def _call(
-        self,
-        method: str,
-        scores: list[tf.Tensor],
-        batch: Batch,
-        state: Tensors,
-        networks: Mapping[str, NetworkFunction],
-        draws: Draws,
-        log: Log,
-        stream: int,
-    ) -> tf.Tensor:
-        view = ReplicaView(self._name, stream, draws, log, kind="losses")
-        function: Any = getattr(self.loss, method)
-        with plugin_code(self._selector, method):
-            given = optional.call(
-                function, *scores, batch=batch, replica=view, state=dict(state), networks=dict(networks)
-            )
-            value = tf.convert_to_tensor(given)
-        self._check_shape(method, value, draws)
-        if not value.dtype.is_floating:
-            raise ContractError(
-                f"Loss {type(self.loss).__name__}.{method} returned the dtype {value.dtype.name}; it must be float32. "
-                "Whole numbers have no gradient."
-            )
-        return tf.cast(value, tf.float32)
+    def _view(self, side: str, draws: Draws, log: Log | None) -> ReplicaView:
+        stream = noise.CRITIC_LOSS if side == CRITIC else noise.GENERATOR_LOSS
+        return ReplicaView(self._name, stream, draws, log, kind="losses")
 
     def _check_shape(self, method: str, value: tf.Tensor, draws: Draws, what: str = "") -> None:
         if static_shape(value) != (draws.local_batch,):

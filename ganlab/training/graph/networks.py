@@ -161,7 +161,7 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        given = {"classes": classes, "rematerialize": experiment.rematerialize}
+        given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
         networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
         networks |= _further(architecture, shape, **given)
     _check_outputs(experiment.loss, networks[CRITIC])

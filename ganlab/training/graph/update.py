@@ -37,7 +37,6 @@ class Update(abc.ABC):
         side: The side.
         stream: The stream that the layers of the networks under the gradient draw from.
         other_stream: That of the other networks.
-        loss_stream: That of the loss.
         order: The order in which real examples and samples are scored.
         experiment: The experiment.
         state: The state.
@@ -51,7 +50,6 @@ class Update(abc.ABC):
     side: ClassVar[str]
     stream: ClassVar[int]
     other_stream: ClassVar[int]
-    loss_stream: ClassVar[int]
     order: ClassVar[tuple[str, str]]
 
     def __init__(
@@ -143,7 +141,7 @@ class Update(abc.ABC):
     ) -> tuple[dict[str, tf.Tensor], Batch]:
         """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
         outputs: dict[str, Tensors] = {}
-        if (scores := self._loss.scores(batch, networks, draws, log, self.loss_stream)) is not None:
+        if (scores := self._loss.scores(self.side, batch, networks, draws, log)) is not None:
             outputs = {name: {SCORE: x} for name, x in scores.items()}
         else:
             scores = {}
@@ -197,7 +195,7 @@ class Update(abc.ABC):
         left = list(gradients)
         for player in self.players:
             own, left = left[: len(player.trained)], left[len(player.trained) :]
-            if player.role.name not in ROLES and all(gradient is None for gradient in own):
+            if own and player.role.name not in ROLES and all(gradient is None for gradient in own):
                 raise ContractError(
                     f"Nothing trains the network {player.role.name!r} of {selector_of(self.experiment.architecture)}: "
                     f"the {self.side}'s loss and penalties do not depend on it. Use a loss or a constraint that calls "

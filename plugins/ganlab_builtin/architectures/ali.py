@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import ganlab
 from ganlab.bounds import Ge
@@ -47,15 +47,21 @@ class ALI(ganlab.Architecture):
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `[(n, *sample_shape), (n, latent_dim)] -> (n, 1)`, float32."""
         pair = [keras.Input(sample_shape, name="sample"), keras.Input((self.latent_dim,), name="latent")]
-        features = self._mlp.hidden(keras.layers.Concatenate(name="pair")(pair))
+        features = self._hidden(keras.layers.Concatenate(name="pair")(pair))
         return keras.Model(pair, to_score(features), name="critic")
 
     def networks(self, sample_shape: tuple[int, ...]) -> Mapping[str, Mapping[str, keras.Model]]:
         """The encoder: `(n, *sample_shape)` to a dict of `mean` and `log_deviation`, `(n, latent_dim)` float32 each."""
         sample = keras.Input(sample_shape, name="sample")
-        features = self._mlp.hidden(sample)
+        features = self._hidden(sample)
         code = {
             name: keras.layers.Dense(self.latent_dim, dtype="float32", name=name)(features)
             for name in ("mean", "log_deviation")
         }
         return {"generator": {"encoder": keras.Model(sample, code, name="encoder")}}
+
+    def _hidden(self, x: Any) -> Any:
+        for i in range(1, self.depth + 1):
+            x = keras.layers.Dense(self.width, kernel_initializer="he_uniform", name=f"hidden_{i}")(x)
+            x = keras.layers.LeakyReLU(negative_slope=0.2, name=f"activation_{i}")(x)
+        return x

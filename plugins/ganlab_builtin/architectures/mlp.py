@@ -95,7 +95,7 @@ class MLP(ganlab.Architecture):
             label = label_input(classes, "mlp")
             inputs, x = [latent, label], concatenated(latent, label)
         # float32 whatever the precision: in bfloat16 points would lie on a grid of three digits.
-        x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self.hidden(x))
+        x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self._hidden(x))
         x = keras.layers.Reshape(sample_shape, dtype="float32", name="sample")(x)
         return keras.Model(inputs, x, name="generator")
 
@@ -113,14 +113,13 @@ class MLP(ganlab.Architecture):
             inputs = [sample, label]
             if self.labels == "concatenation":
                 x = concatenated(x, label)
-        features = as_embedding(self.hidden(x, self.dropout), self.embedding_dim)
+        features = as_embedding(self._hidden(x, self.dropout), self.embedding_dim)
         end = to_score(features) if label is None else scored(features, label, self.labels)
         if self.embedding_dim:
             end = with_embedding(end, features)
         return keras.Model(inputs, end, name="critic")
 
-    def hidden(self, x: Any, dropout: float = 0.0) -> Any:
-        """The hidden layers and what they make of a batch of vectors."""
+    def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
         for i in range(1, self.depth + 1):
             x = keras.layers.Dense(self.width, kernel_initializer=self._initializer(), name=f"hidden_{i}")(x)
             x = self._activation_layer()(name=f"activation_{i}")(x)
