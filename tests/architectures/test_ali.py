@@ -83,7 +83,7 @@ def test_an_encoder_of_the_ring_inverts_the_generator():
         generator_optimizer=adam,
         batch_size=128,
         critic_steps=1,
-        steps=10_000,
+        steps=15_000,
         jit="off",
     )
     trainer = Trainer(made)

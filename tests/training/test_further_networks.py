@@ -13,6 +13,7 @@ from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.graph.variables import read, values_of
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -354,7 +355,7 @@ MISTAKES = {
     "constraints": (
         lambda: {"network_constraints": {"encoder": []}},
         ganlab.ConfigError,
-        "none of the further networks of architectures.mlp; it has none",
+        "'encoder' is none of the networks that architectures.mlp has beside generator and critic; it has none",
     ),
     "own constraints": (
         lambda: {**encoder(), "network_constraints": {"generator": []}},
@@ -404,3 +405,24 @@ def test_mistakes_are_named(mistake):
     given, error, said = MISTAKES[mistake]
     with pytest.raises(error, match=said):
         Trainer(small(**given())).train(1)
+
+
+def test_a_run_gives_a_network_as_samples_are_drawn(tmp_path):
+    settings = parts(
+        dataset=ganlab.component("datasets", "gaussian_ring")(),
+        network_constraints={"encoder": [constraint("weight_normalization")]},
+        ema_decay=0.5,
+        steps=3,
+    )
+    experiment = small(0, **settings)
+    run = ganlab.train(experiment, tmp_path / "run")
+    trainer = Trainer(small(0, **settings))
+    trainer.train(3)
+    player, x = trainer.state.players["encoder"], np.ones([5, 2], np.float32)
+    weights = player.stack.effective(values_of(player.sampled))
+    expected = player.network(x, weights, {}, training=False)[0]
+    loaded = run.network("encoder", experiment=experiment)
+    np.testing.assert_allclose(loaded(x).numpy(), expected.numpy(), rtol=1e-6)
+    assert np.abs(expected - player.network(x, read(player.weights), {}, training=False)[0]).max() > 1e-4
+    with pytest.raises(ganlab.ConfigError, match="Did you mean 'encoder'"):
+        run.network("encodr", experiment=experiment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import keras
@@ -179,13 +179,22 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     return networks
 
 
-def build_generator(
-    architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
+def build_network(
+    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
 ) -> Network:
-    """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
+    """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
+
+    Raises:
+        ConfigError: There is no such network.
+    """
     _reset_names()
     with _seeded(0), _precision(precision):
-        return _network(GENERATOR, architecture, sample_shape, classes=classes)
+        if name == GENERATOR:
+            return _network(GENERATOR, architecture, sample_shape, classes=classes)
+        further = _further(architecture, sample_shape, classes=classes, rematerialize=False)
+    if name not in further:
+        raise ConfigError(_unknown(name, architecture, further))
+    return further[name]
 
 
 def _reset_names() -> None:
@@ -307,18 +316,22 @@ def scores_itself(loss: Loss) -> bool:
 
 def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:
     """Refuses settings of networks that do not exist."""
-    further = [name for name in built if name not in ROLES]
+    architecture, further = experiment.architecture, [name for name in built if name not in ROLES]
     for part in MAPPINGS:
         for name in getattr(experiment, part) or {}:
             if name in ROLES:
                 own = getattr(ROLES[name], "optimizer" if part == "optimizers" else "constraints")
                 raise ConfigError(f"experiment.{part} names the {name}, whose setting is experiment.{own}.")
             if name not in built:
-                known = f"they are {', '.join(further)}" if further else "it has none"
-                raise ConfigError(
-                    f"experiment.{part} names a network {name!r}, which is none of the further networks of "
-                    f"{selector_of(experiment.architecture)}; {known}.{nearest(name, further)}"
-                )
+                raise ConfigError(f"experiment.{part}: {_unknown(name, architecture, further)}")
+
+
+def _unknown(name: str, architecture: Architecture, further: Collection[str]) -> str:
+    known = f"they are {', '.join(further)}" if further else "it has none"
+    return (
+        f"{name!r} is none of the networks that {selector_of(architecture)} has beside generator and critic; {known}."
+        f"{nearest(name, further)}"
+    )
 
 
 def _check_shared(built: Mapping[str, Network]) -> None:

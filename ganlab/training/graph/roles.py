@@ -54,11 +54,11 @@ _TWO = (
 ROLES = {role.name: role for role in _TWO}
 
 
-def role_of(name: str, side: str, experiment: Experiment) -> Role:
+def role_of(name: str, side: str, experiment: Experiment | None = None) -> Role:
     """The role of a network: of a further one of the architecture, with the optimizer of its side or its own."""
     if name in ROLES:
         return ROLES[name]
-    own = name in (experiment.optimizers or {})
+    own = experiment is not None and name in (experiment.optimizers or {})
     return Role(name, side, f"optimizers/{name}" if own else f"{side}_optimizer", f"network_constraints/{name}")
 
 
