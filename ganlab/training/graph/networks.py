@@ -317,10 +317,11 @@ def scores_itself(loss: Loss) -> bool:
 def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:
     """Refuses settings of networks that do not exist."""
     architecture, further = experiment.architecture, [name for name in built if name not in ROLES]
-    for part in MAPPINGS:
-        for name in getattr(experiment, part) or {}:
+    settings = {"optimizer": experiment.optimizers, "constraints": experiment.network_constraints}
+    for kind, part in zip(settings, MAPPINGS, strict=True):
+        for name in settings[kind] or {}:
             if name in ROLES:
-                own = getattr(ROLES[name], "optimizer" if part == "optimizers" else "constraints")
+                own = getattr(ROLES[name], kind)
                 raise ConfigError(f"experiment.{part} names the {name}, whose setting is experiment.{own}.")
             if name not in built:
                 raise ConfigError(f"experiment.{part}: {_unknown(name, architecture, further)}")

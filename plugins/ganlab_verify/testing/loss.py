@@ -60,10 +60,11 @@ class LossConformance(TrainedConformance):
             fake: Scores of samples.
             changed: What is added to the last row of every other output, and of the examples.
         """
-        rows = int(real.shape[0])
+        rows, architecture = int(real.shape[0]), self.architecture()
+        latent_dim = parts.LATENT if architecture is None else int(architecture.latent_dim)
         draws = Draws(0, rows, tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         batch, state = (
-            _batch(loss, rows, changed),
+            _batch(loss, rows, changed, latent_dim),
             {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
         )
         name, scores = (
@@ -161,7 +162,7 @@ class LossConformance(TrainedConformance):
         }
 
 
-def _batch(loss: Loss, rows: int, changed: float) -> Batch:
+def _batch(loss: Loss, rows: int, changed: float, latent_dim: int) -> Batch:
     """A batch of labels, outputs and examples for a loss."""
     random, more = np.random.default_rng(0), np.zeros([rows, 1], np.float32)
     more[-1] = changed
@@ -183,7 +184,7 @@ def _batch(loss: Loss, rows: int, changed: float) -> Batch:
         labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
         size=rows,
         step=tf.constant(0, tf.int64),
-        latent=tf.zeros([rows, parts.LATENT]),
+        latent=tf.zeros([rows, latent_dim]),
         real_outputs=real_outputs,
         fake_outputs=fake_outputs,
     )
