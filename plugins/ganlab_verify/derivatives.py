@@ -122,6 +122,13 @@ class Derivatives:
         with self._clock():
             return self._compare("generator", self._generator, arguments)[0]
 
+    @property
+    def of_generator(self) -> tuple[str, ...]:
+        """The beginnings of the names of the variables that belong to the generator's side."""
+        return tuple(
+            f"{start}/" for player in self._side("generator") for start in (player.role.name, player.stack.kind)
+        )
+
     def _clock(self) -> contextlib.AbstractContextManager[None]:
         """Context manager: scheduled parameters have their values of the first update."""
         return scheduled.at(0, self._experiment.steps)
