@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab import Batch, Loss
+from ganlab import Architecture, Batch, Constraint, Loss
 from ganlab.commands import plugin_code
-from ganlab.engine import Draws, Log, ReplicaView, noise, optional
+from ganlab.engine import Draws, Log, ReplicaView, TrainingState, noise, optional, scores_itself
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
@@ -18,6 +19,7 @@ from ganlab_verify.testing.trained import TrainedConformance
 _REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
 _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
 _CLASSES = 4
+_METHODS = ("critic", "generator")
 
 
 class LossConformance(TrainedConformance):
@@ -31,8 +33,16 @@ class LossConformance(TrainedConformance):
     kind, role = "losses", Loss
     _cause: ClassVar[str] = "return each example's own loss: the core divides by the global batch size."
 
+    def architecture(self) -> Architecture | None:
+        """The architecture to train it with, for a loss that calls networks by name; None for the kit's."""
+        return None
+
     def _parts(self) -> dict[str, Any]:
         loss = self.make()
+        if (architecture := self.architecture()) is not None:
+            return {"loss": loss, "architecture": architecture, "constraints": [Constraint()]}
+        if scores_itself(loss) or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+            pytest.skip("It calls networks by name: return an architecture that has them from the method architecture.")
         if not (loss.labels or loss.outputs):
             return {"loss": loss}
         networks = parts.LabelledNetworks(loss.outputs)
@@ -50,23 +60,32 @@ class LossConformance(TrainedConformance):
             fake: Scores of samples.
             changed: What is added to the last row of every other output, and of the examples.
         """
-        rows = int(real.shape[0])
+        rows, architecture = int(real.shape[0]), self.architecture()
+        latent_dim = parts.LATENT if architecture is None else int(architecture.latent_dim)
         draws = Draws(0, rows, tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         batch, state = (
-            _batch(loss, rows, changed),
+            _batch(loss, rows, changed, latent_dim),
             {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
         )
         name, scores = (
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
-        losses = {}
+        networks, losses = self._networks(loss, draws), {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
             with plugin_code(name, method):
-                value = optional.call(getattr(loss, method), *given, batch=batch, replica=view, state=state)
+                others = {"batch": batch, "replica": view, "state": state, "networks": networks}
+                value = optional.call(getattr(loss, method), *given, **others)
                 losses[method] = tf.convert_to_tensor(value)
         return losses
+
+    def _networks(self, loss: Loss, draws: Draws) -> Mapping[str, Any]:
+        """The networks of its architecture, if it calls some by name."""
+        if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+            return {}
+        state = TrainingState(self._experiment(plain=True))
+        return state.networks(draws, state.values(), {}, noise.LAYERS)
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -143,7 +162,7 @@ class LossConformance(TrainedConformance):
         }
 
 
-def _batch(loss: Loss, rows: int, changed: float) -> Batch:
+def _batch(loss: Loss, rows: int, changed: float, latent_dim: int) -> Batch:
     """A batch of labels, outputs and examples for a loss."""
     random, more = np.random.default_rng(0), np.zeros([rows, 1], np.float32)
     more[-1] = changed
@@ -165,7 +184,7 @@ def _batch(loss: Loss, rows: int, changed: float) -> Batch:
         labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
         size=rows,
         step=tf.constant(0, tf.int64),
-        latent=tf.zeros([rows, parts.LATENT]),
+        latent=tf.zeros([rows, latent_dim]),
         real_outputs=real_outputs,
         fake_outputs=fake_outputs,
     )
