@@ -59,8 +59,8 @@ class Architecture:
         with such a `score`, is a critic too. Optional parameter: `classes`.
 
         Returns:
-            Models with known inputs: by `keras.Model(inputs, outputs)`, or a `keras.Sequential` with a `keras.Input`.
-            No two of them share a variable.
+            The models. Each knows its inputs, as a `keras.Model(inputs, outputs)` or a `keras.Sequential` with a
+            `keras.Input` does, and no two of them share a variable.
         """
         return {}
 
