@@ -49,6 +49,15 @@ class Frozen(ganlab.Constraint):
         return critic(batch.real) * float(next(self._calls))
 
 
+class OneHot(ganlab.Dataset):
+    """One letter of eight, by the bits of a number."""
+
+    sample_shape, size = (8,), None
+
+    def examples(self, numbers, seed):
+        return tf.one_hot(tf.cast(8.0 * ganlab.functional.example_uniform(numbers, 1, seed)[:, 0], tf.int32), 8)
+
+
 @ganlab.hookimpl
 def ganlab_constraints():
     return {
@@ -64,4 +73,4 @@ def ganlab_constraints():
 
 @ganlab.hookimpl
 def ganlab_datasets():
-    return {"forgetful": Forgetful}
+    return {"forgetful": Forgetful, "one_hot": OneHot}
