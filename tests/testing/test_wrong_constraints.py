@@ -45,6 +45,7 @@ WRONG = {
     wrong.KeepsAVariable: (PURE, r"prepare creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
     wrong.PythonInTheStep: (PURE, r"penalty runs Python in every update \(\w+ at wrong_constraints.py:\d+\)", ()),
     wrong.RewardsSteepness: (SLOPE, "penalty is -0.1 .* -10 where it is 10.*sign", (EFFECT,)),
+    wrong.WrongSide: (SLOPE, "0.81 where .* 0.1, .* highest for a flat critic.*wrong side, relu", (EFFECT,)),
     wrong.NoEffect: (EFFECT, "does not lower slopes.*gradient stopped", (TRUTH,)),
     wrong.StopsTheGenerator: (
         GENERATOR,

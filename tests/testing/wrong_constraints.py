@@ -51,6 +51,13 @@ class SumsItsState(ganlab.Constraint):
         return state["spread"] * tf.square(slopes(critic, batch.real) - 1.0)
 
 
+class WrongSide(ganlab.Constraint):
+    """Penalizes slopes below one in place of those above."""
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(tf.nn.relu(1.0 - slopes(critic, batch.real)))
+
+
 class VariableInPenalty(ganlab.Constraint):
     """Counts in a variable that it makes in the step."""
 
