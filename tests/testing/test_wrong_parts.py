@@ -81,6 +81,16 @@ def test_an_optimizer_with_an_incomplete_configuration_fails():
     assert "get_config must hold every argument" in outcomes(conformance(make, OptimizerConformance), only=[test])[test]
 
 
+@pytest.mark.parametrize("role", ["generator", "critic", "neither"])
+def test_labels_that_a_network_ignores_fail(role):
+    def make():
+        return wrong.IgnoresLabels(role)
+
+    test = "test_labels_change_the_outputs"
+    found = outcomes(conformance(make, ArchitectureConformance), only=[test])[test]
+    assert found == "passed" if role == "neither" else f"The {role}'s output is the same for another label" in found
+
+
 def test_images_outside_the_range_fail():
     test = "test_samples_are_what_datasets_have"
     kind = conformance(wrong.BrightImages, ArchitectureConformance, sample_shape=(8, 8, 1))
@@ -105,6 +115,7 @@ def test_the_kits_own_parts_pass():
     found = outcomes(conformance(networks, ArchitectureConformance))
     coupled = "test_coupled_samples_are_distributed_as_the_generators"
     assert found.pop(coupled) == "skipped: It has no coupled samples."
+    assert found.pop("test_labels_change_the_outputs") == "skipped: It takes no labels."
     # The architecture takes a function, which no experiment file can name.
     failed = {test for test, outcome in found.items() if outcome != "passed"}
     assert failed == {"test_gin_round_trip"}, found

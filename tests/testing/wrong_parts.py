@@ -188,6 +188,28 @@ class MixingCritic(parts.Networks):
         return keras.Model(x, keras.layers.Dense(1)(hidden))
 
 
+class IgnoresLabels(ganlab.Architecture):
+    """Takes labels and leaves them, in one network."""
+
+    latent_dim, conditional = 3, True
+
+    def __init__(self, role="generator"):
+        self.role = role
+
+    def _network(self, role, x, width):
+        y = keras.Input((), dtype="int64")
+        embedded = keras.layers.Embedding(3, 4, embeddings_initializer="zeros")(y)
+        if role == self.role:
+            embedded = keras.layers.Lambda(lambda e: 0.0 * e)(embedded)
+        return keras.Model([x, y], keras.layers.Dense(width)(keras.layers.Concatenate()([x, embedded])))
+
+    def generator(self, sample_shape):
+        return self._network("generator", keras.Input((3,)), sample_shape[0])
+
+    def critic(self, sample_shape):
+        return self._network("critic", keras.Input(sample_shape), 1)
+
+
 class BrightImages(parts.Networks):
     """Generates images beyond [-1, 1]."""
 
