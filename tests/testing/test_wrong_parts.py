@@ -22,6 +22,7 @@ import ganlab
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
+OWN = "test_it_draws_and_keeps_nothing_of_its_own"
 
 WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
@@ -38,6 +39,8 @@ WRONG = [
     (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
+    (wrong.KeepsInItsModule, LossConformance, OWN, "wrong_parts.KEPT holds a tensor of a step"),
+    (wrong.OwnDraws, LossConformance, OWN, r"random numbers of its own \(RandomUniform at .*wrong_parts.py:\d+\)"),
     (wrong.CenteredByBatch, AugmentationConformance, "test_rows_are_independent", "when example 0 does.*by itself"),
     (wrong.OneShift, AugmentationConformance, "test_rows_are_independent", "change places. Draw from replica"),
     (wrong.Rounded, AugmentationConformance, "test_gradients_reach_the_examples", "the generator cannot learn"),

@@ -169,6 +169,20 @@ class KeepsOnSelf(ganlab.Constraint):
         return tf.square(slope - 1.0)
 
 
+KEPT = {}
+
+
+class KeepsInItsModule(ganlab.Constraint):
+    """Passes a tensor from one method to another by a global name."""
+
+    def advance(self, weights, state, batch, replica):
+        KEPT["mean"] = tf.reduce_mean(batch.real)
+        return state
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(slopes(critic, batch.real)) + 0.0 * replica.normal([batch.real.shape[0]])
+
+
 class KeepsAVariable(ganlab.Constraint):
     """Creates its own variable in prepare."""
 

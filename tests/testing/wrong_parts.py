@@ -96,6 +96,24 @@ class OverflowingLoss(parts.Wasserstein):
         return tf.math.log(1.0 + tf.exp(5.0 * (fake_scores - real_scores)))
 
 
+KEPT = []
+
+
+class KeepsInItsModule(parts.Wasserstein):
+    """Keeps the scores of its last update by a global name."""
+
+    def critic(self, real_scores, fake_scores):
+        KEPT[:] = [real_scores]
+        return fake_scores - real_scores
+
+
+class OwnDraws(parts.Wasserstein):
+    """Weighs examples by TensorFlow's own random numbers."""
+
+    def critic(self, real_scores, fake_scores):
+        return tf.random.uniform(real_scores.shape) * (fake_scores - real_scores)
+
+
 class CenteredByBatch(ganlab.Augmentation):
     """Subtracts the mean over the replica's batch."""
 

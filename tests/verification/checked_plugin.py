@@ -39,6 +39,14 @@ class OwnNoise(ganlab.Constraint):
         return critic(batch.real) * tf.random.stateless_normal([batch.real.shape[0]], seed=[1, 2])
 
 
+class Unseeded(ganlab.Constraint):
+    """Draws from TensorFlow's generator, which goes on from call to call."""
+
+    def penalty(self, critic, batch, state, replica):
+        a = tf.random.uniform([batch.real.shape[0], 1])  # the unseeded line
+        return tf.square(ganlab.functional.slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
+
+
 class Frozen(ganlab.Constraint):
     """Counts its calls in Python, which a graph does not repeat."""
 
@@ -67,6 +75,7 @@ def ganlab_constraints():
         "masked": Masked,
         "bicubic": Bicubic,
         "own_noise": OwnNoise,
+        "unseeded": Unseeded,
         "frozen": Frozen,
     }
 

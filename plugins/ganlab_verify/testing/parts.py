@@ -37,7 +37,8 @@ class Points(Dataset):
         std: The standard deviation about each.
     """
 
-    sample_shape, size = (2,), None
+    sample_shape: tuple[int, ...] = (2,)
+    size = None
     modes = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.5], [2.0, 1.5]], np.float32)
     std = 0.05
 
