@@ -18,7 +18,7 @@ from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
-from ganlab.training.graph.networks import SCORE, Network, build_networks
+from ganlab.training.graph.networks import SCORE, Network, build_networks, scores_itself
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler
@@ -84,6 +84,7 @@ __all__ = [
     "restore",
     "sampler",
     "scheduled",
+    "scores_itself",
     "sentence",
     "set_arithmetic",
     "specs_of",

@@ -83,6 +83,21 @@ class Run(RunDirectory):
 
         return load_generator(self.given(experiment))
 
+    def network(self, name: str, *, experiment: Experiment | None = None) -> keras.Model:
+        """A trained network that the architecture has beside generator and critic, for example an encoder.
+
+        Args:
+            name: Its name. Of one of the generator's side it is the average if the run keeps one.
+            experiment: The run's experiment, if its architecture was made in Python.
+
+        Raises:
+            ConfigError: There is no such network.
+            RunError: There is no checkpoint yet, or it does not fit the recorded experiment.
+        """
+        from ganlab.training import load_network
+
+        return load_network(self.given(experiment), name)
+
     def evaluate(
         self,
         evaluators: str | Evaluator | Sequence[str | Evaluator] = (),

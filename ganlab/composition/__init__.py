@@ -2,10 +2,11 @@
 
 from ganlab.composition.experiments import Experiment, check_settings, experiment, parameters
 from ganlab.composition.making import compose, make, schedules
-from ganlab.composition.parts import LISTS, OF_GENERATOR, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, PARTS
 
 __all__ = [
     "LISTS",
+    "MAPPINGS",
     "OF_GENERATOR",
     "PARTS",
     "Experiment",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ganlab.composition.parts import LISTS, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
 from ganlab.plugins.plugin_errors import plugin_code
@@ -38,18 +38,31 @@ def check_roles(settings: Mapping[str, Any]) -> None:
     }
     for part, kind in PARTS.items():
         role, called = roles[kind]
-        value = settings[part]
-        if part in LISTS and not isinstance(value, (list, tuple)):
-            one = ": put it in brackets" if isinstance(value, role) else ""
-            raise ConfigError(f"experiment.{part} is {value!r}; it must be a list of {called} objects{one}.")
-        for item in value if part in LISTS else (value,):
-            if not isinstance(item, role):
-                raise ConfigError(
-                    f"experiment.{part} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
-                    f"example one of the {kind} that 'ganlab plugins' lists."
-                )
-            if called.startswith("ganlab."):
-                _check_methods(item, role)
+        for setting, value, several in _settings(part, settings[part]):
+            if several and not isinstance(value, (list, tuple)):
+                one = ": put it in brackets" if isinstance(value, role) else ""
+                raise ConfigError(f"experiment.{setting} is {value!r}; it must be a list of {called} objects{one}.")
+            for item in value if several else (value,):
+                if not isinstance(item, role):
+                    raise ConfigError(
+                        f"experiment.{setting} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
+                        f"example one of the {kind} that 'ganlab plugins' lists."
+                    )
+                if called.startswith("ganlab."):
+                    _check_methods(item, role)
+
+
+def _settings(part: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
+    """A part's setting, or one for each network that it names: how it is written, its value, whether that is a list."""
+    if part not in MAPPINGS:
+        yield part, value, part in LISTS
+        return
+    if not isinstance(value, (Mapping, type(None))):
+        raise ConfigError(
+            f"experiment.{part} is {value!r}; it must be a dict from names of networks, for example {{'encoder': ...}}."
+        )
+    for name, item in (value or {}).items():
+        yield f"{part}[{name!r}]", item, MAPPINGS[part] == "several"
 
 
 def _check_methods(item: Any, role: type) -> None:

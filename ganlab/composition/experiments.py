@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
 
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
-from ganlab.composition.parts import LISTS
+from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
 from ganlab.errors import ConfigError
 from ganlab.interfaces import (
     Architecture,
@@ -50,6 +50,9 @@ class Experiment:
         generator_optimizer: Trains the generator, likewise.
         constraints: Keep the critic Lipschitz, applied in order; none by default.
         generator_constraints: Act on the generator, applied in order; none by default.
+        optimizers: Optimizers of further networks of the architecture, by the networks' names. A network without one
+            has one like that of its side, `critic_optimizer` or `generator_optimizer`.
+        network_constraints: Lists of the constraints of further networks, by the networks' names.
         augmentations: Change the examples that the critic sees, real and generated, applied in order; none by default.
         batch_size: Examples of one update over all replicas (the global batch).
         generator_batch_size: Samples of one generator update; None for as many as the critic's batch has.
@@ -93,6 +96,8 @@ class Experiment:
     generator_optimizer: keras.optimizers.Optimizer
     constraints: Sequence[Constraint] = ()
     generator_constraints: Sequence[Constraint] = ()
+    optimizers: Mapping[str, keras.optimizers.Optimizer] | None = None
+    network_constraints: Mapping[str, Sequence[Constraint]] | None = None
     augmentations: Sequence[Augmentation] = ()
     batch_size: Count = 64
     generator_batch_size: Count | None = None
@@ -149,11 +154,27 @@ class Experiment:
         """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         lists = {part: list(values[part]) for part in LISTS}  # as files have them
-        return Recipe("", "experiment", {name: described(value) for name, value in {**values, **lists}.items()})
+        given = {name: value for name, value in {**values, **lists}.items() if value or name not in MAPPINGS}
+        return Recipe("", "experiment", {name: described(value) for name, value in given.items()})
 
     def component_names(self, part: str) -> list[str]:
         """Unique names for the components of a part that takes several: a repeated name becomes `<name>_2`."""
         return unique_names(getattr(self, part))
+
+    def components(self) -> Iterator[tuple[str, Any]]:
+        """The components of every part, each under a unique name; of a part that takes one, the part's."""
+        for part in PARTS:
+            value = getattr(self, part)
+            if part in LISTS:
+                yield from zip(unique_names(value), value, strict=True)
+            elif part not in MAPPINGS:
+                yield part, value
+            else:
+                for network, items in (value or {}).items():
+                    several = MAPPINGS[part] == "several"
+                    names = [f"/{name}" for name in unique_names(items)] if several else [""]
+                    for name, item in zip(names, items if several else [items], strict=True):
+                        yield f"{part}/{network}{name}", item
 
 
 def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Experiment]:
@@ -168,8 +189,9 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
         check_sizes(unchecked.dataset, unchecked.architecture)
         sizes = {"batch_size": unchecked.batch_size, "generator_batch_size": unchecked.generator_batch}
         check_division(sizes, replicas=unchecked.replicas, microbatches=unchecked.microbatches)
-        lists: dict[str, Any] = {part: tuple(parts[part]) for part in LISTS}
-        return replace(unchecked, **lists)
+        several: dict[str, Any] = {part: tuple(parts[part]) for part in LISTS}
+        several |= {part: dict(parts[part]) for part in MAPPINGS if parts[part]}
+        return replace(unchecked, **several)
 
     experiment.__name__ = experiment.__qualname__ = "experiment"
     vars(experiment)["__signature__"] = inspect.signature(make).replace(return_annotation=Experiment)

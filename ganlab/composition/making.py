@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ganlab.composition.experiments import Experiment, check_settings, experiment
-from ganlab.composition.parts import LISTS, PARTS
+from ganlab.composition.parts import PARTS
 from ganlab.interfaces import Schedule
 from ganlab.plugins.manager import component
 from ganlab.plugins.recipes import Recipe, recipe_of
@@ -27,12 +27,8 @@ def compose(recipe: Recipe) -> Experiment:
 def schedules(composed: Experiment) -> dict[str, Schedule]:
     """The schedules of an experiment's parameters, by the tag that their values are logged under."""
     by_tag: dict[str, Schedule] = {}
-    for part in PARTS:
-        value = getattr(composed, part)
-        names = composed.component_names(part) if part in LISTS else [part]
-        for name, item in zip(names, value if part in LISTS else [value], strict=True):
-            recipe = recipe_of(item)
-            by_tag |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe)}
+    for name, item in composed.components():
+        by_tag |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe_of(item))}
     return by_tag
 
 

@@ -14,9 +14,13 @@ PARTS = {
     "generator_optimizer": "optimizers",
     "evaluators": "evaluators",
     "diagnostics": "diagnostics",
+    "optimizers": "optimizers",
+    "network_constraints": "constraints",
 }
 # The parts that take several components.
 LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
+# The parts that take one component, or several, for each of the networks that they name.
+MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
 
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (

@@ -241,7 +241,17 @@ def _type_problem(binding: Binding, value: Any, names: Names) -> str:
 
 def _part_problem(part: str, value: Any, names: Names) -> str:
     kind = composition.PARTS[part]
-    if part in LISTS:
+    if part in composition.MAPPINGS:
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            return f"must be a dict from names of networks, for example {example(names, part)}"
+        several = composition.MAPPINGS[part] == "several"
+        problems = (_components_problem(part, kind, item, names, several=several) for item in value.values())
+        return next(filter(None, problems), "")
+    return _components_problem(part, kind, value, names, several=part in LISTS)
+
+
+def _components_problem(part: str, kind: str, value: Any, names: Names, *, several: bool) -> str:
+    if several:
         if isinstance(value, Reference):
             return f"must be a list. Write [{value!r}]."
         if not isinstance(value, (list, tuple)):

@@ -6,9 +6,9 @@ import difflib
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ganlab.composition import LISTS, PARTS
+from ganlab.composition import LISTS, MAPPINGS, PARTS
 from ganlab.config.documentation import of_parameter
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError
@@ -59,6 +59,7 @@ _KINDS = {prefix: PARTS[part] for prefix, part in EXPLAINING_PARTS.items()}
 _SCHEDULE = "The value of {}, which follows a schedule."
 
 _REPLICA = re.compile(r"replica/(\d+|<i>|\*)/(?=.)")
+_OF_NETWORK = re.compile(r"network_constraints/\w+/")
 _SECOND = re.compile(r"_\d+$")
 
 
@@ -89,13 +90,18 @@ def explain_metric(name: str, names: Names) -> MetricHelp:
     """
     replica = _REPLICA.match(name)
     tag = name[replica.end() :] if replica else name
+    # Of a further network: the constraint explains it wherever it stands.
+    of_network = _OF_NETWORK.match(tag)
+    known = f"constraints/{tag[of_network.end() :]}" if of_network else tag
     explained = (
         _of_core(tag, names)
         or _of_schedule(tag, names)
-        or next((one for full in _in_full(tag) for one in _of_component(full, names)), None)
+        or next((one for full in _in_full(known) for one in _of_component(full, names)), None)
     )
     if explained is None:
         raise ConfigError(_unknown(name, tag, names))
+    if of_network:
+        explained = replace(explained, name=tag)
     if replica:
         whose = f"The value of replica {replica[1]} alone, before replicas are reduced to {explained.name}:"
         return MetricHelp(f"{replica[0]}{explained.name}", explained.selector, (whose, *explained.texts))
@@ -153,8 +159,10 @@ def _of_schedule(tag: str, names: Names) -> MetricHelp | None:
         return None
     parameter = path.partition("/")[0]
     if name in PARTS and name not in LISTS:
+        *network, parameter = path.split("/")[:2] if name in MAPPINGS else [parameter]
         if parameter:
-            return MetricHelp(tag, "", (_SCHEDULE.format(f"{parameter} of the experiment's {name}"),))
+            of = f"{name} of the {network[0]}" if network else name
+            return MetricHelp(tag, "", (_SCHEDULE.format(f"{parameter} of the experiment's {of}"),))
         return None
     kinds = dict.fromkeys(PARTS[part] for part in LISTS)
     for selector in (f"{kind}.{last}" for last in _bases(name) for kind in kinds):

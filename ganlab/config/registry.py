@@ -168,7 +168,8 @@ def example(names: Names, part: str) -> str:
     known = sorted(name for name in names.selectors if name.startswith(f"{kind}.") and not names.clash(name))
     complete = [selector for selector in known if not required(names.parameters(selector))]
     reference = f"@{[*complete, *known, f'{kind}.NAME'][0]}()"
-    return f"{EXPERIMENT}.{part} = {f'[{reference}]' if part in LISTS else reference}"
+    written = f"[{reference}]" if part in LISTS or composition.MAPPINGS.get(part) == "several" else reference
+    return f"{EXPERIMENT}.{part} = " + (f"{{'encoder': {written}}}" if part in composition.MAPPINGS else written)
 
 
 def required(parameters: Mapping[str, inspect.Parameter]) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ganlab.composition import MAPPINGS
 from ganlab.config.parser import ONLY_IN_PYTHON, Macro, read_text
 from ganlab.config.registry import EXPERIMENT, Names
 from ganlab.config.resolver import Resolver
@@ -183,6 +184,8 @@ def _with_defaults(value: Any, *, literal: bool = False) -> Any:
     if isinstance(value, Recipe):
         parameters = Names(plugins.current()).parameters(value.selector if value.kind else EXPERIMENT)
         defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
+        for part in () if value.kind else MAPPINGS:  # of experiments without further networks no line names them
+            del defaults[part]
         complete = {n: default for n, default in defaults.items() if not (literal and objects(default))}
         complete |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}
         return replace(value, arguments={name: complete[name] for name in parameters if name in complete})
@@ -205,7 +208,8 @@ def _check(text: str, recipe: Recipe) -> None:
 
 
 def _has_component(value: Any) -> bool:
-    return isinstance(value, Recipe) or (isinstance(value, (list, tuple)) and any(map(_has_component, value)))
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, Recipe) or any(map(_has_component, items))
 
 
 def _scalar(value: Any, objects: dict[str, Any]) -> Scalar | None:

@@ -2,7 +2,7 @@
 
 from ganlab.interfaces.architecture import Architecture
 from ganlab.interfaces.augmentation import Augmentation
-from ganlab.interfaces.constraint import Batch, Constraint, Critic, Generator, Replica
+from ganlab.interfaces.constraint import Batch, Constraint, Critic, Generator, Network, Replica
 from ganlab.interfaces.dataset import Dataset
 from ganlab.interfaces.diagnostic import CriticLayer, CriticView, Diagnostic, Findings, LossGradients
 from ganlab.interfaces.evaluator import Evaluator
@@ -31,6 +31,7 @@ __all__ = [
     "Launcher",
     "Loss",
     "LossGradients",
+    "Network",
     "Proposal",
     "Range",
     "Replica",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ganlab.interfaces.optional_parameters import takes_optional
@@ -43,9 +44,25 @@ class Architecture:
         """A model `(n, *sample_shape) -> (n, 1)` or `(n,)`, unbounded scores: no activation at the end.
 
         It may return a dict of outputs instead: `score`, of that shape, and others that a loss takes, by convention
-        `logits` `(n, classes)` and `embedding` `(n, d)`. Constraints see the score.
+        `logits` `(n, classes)` and `embedding` `(n, d)`. Constraints see the score. With a loss that has `scores`,
+        its inputs may be others than examples.
         """
         raise NotImplementedError
+
+    @takes_optional
+    def networks(self, sample_shape: tuple[int, ...]) -> Mapping[str, Mapping[str, keras.Model]]:
+        """Further networks, by the side that trains them and by name: `{"generator": {"encoder": model}}`.
+
+        Those of the side "critic" are trained in the critic's updates, those of "generator" in the generator's. Losses
+        and constraints call them by name, with what the model takes: a tensor, a list, or a dict by its inputs' names.
+        Labels are inputs like any other. A model of the side "critic" whose output is `(n, 1)` or `(n,)`, or a dict
+        with such a `score`, is a critic too. Optional parameter: `classes`.
+
+        Returns:
+            Models with known inputs: by `keras.Model(inputs, outputs)`, or a `keras.Sequential` with a `keras.Input`.
+            No two of them share a variable.
+        """
+        return {}
 
     def coupled(self, numbers: tf.Tensor, seed: int) -> tf.Tensor | None:
         """Samples that belong to the dataset's examples with these numbers, for a generator that is not trained.

@@ -21,6 +21,20 @@ else:
     Generator = Callable
 
 
+class Network(Protocol):
+    """A network of an update: a pure function of its input, with the weights that its constraints give it."""
+
+    def __call__(self, x: Any) -> Any:
+        """The model's output, float32, for what the model takes; a critic's scores as `(n,)`.
+
+        The row's labels are given to generator and critic of a conditional architecture; further networks take them as
+        inputs where they need them.
+        """
+
+    def outputs(self, x: Any) -> Tensors:
+        """Of a critic: everything that it returns, by name, the score as above."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """The data of one update on one replica. Fields may be added, but are never removed.
@@ -93,8 +107,9 @@ class Constraint:
     stable over replicas, processes and resume (`ganlab.functional.named_weights` returns a model's).
 
     In `experiment.constraints` it acts on the critic; in `experiment.generator_constraints` on the generator, where
-    `generator_penalty` takes the place of `penalty`. A parameter that is documented as optional is passed by name to a
-    method that has it, and left out otherwise.
+    `generator_penalty` takes the place of `penalty`; in `experiment.network_constraints` on a further network as on the
+    critic or the generator, by its side, and its first function is that network. A parameter that is documented as
+    optional is passed by name to a method that has it, and left out otherwise.
 
     Attributes:
         every: The core computes the penalty only in every `every`-th update and multiplies it by `every` (lazy
@@ -135,7 +150,7 @@ class Constraint:
         must be the same on every replica: reduce whatever depends on data with `replica.sum/mean/max`.
 
         Optional parameters: `critic`, the critic's function as it is before the update, for example for a multiplier
-        that follows its slopes; on the generator also `generator`, `latent -> samples`.
+        that follows its slopes; on the generator also `generator`, `latent -> samples`; `networks`.
         """
         return state
 
@@ -159,9 +174,9 @@ class Constraint:
     def penalty(self, critic: Critic, batch: Batch, state: Tensors, replica: Replica) -> tf.Tensor | None:
         """A value per example to add to the critic's loss, `(local_batch,)` float32, or None.
 
-        Row i may depend only on example i and on the values from `state` and `replica`. Optional parameter:
-        `generator`, `(n, latent_dim) -> (n, *sample_shape)`, for samples of other latent vectors; no gradient reaches
-        its weights.
+        Row i may depend only on example i and on the values from `state` and `replica`. Optional parameters:
+        `generator`, `(n, latent_dim) -> (n, *sample_shape)`, for samples of other latent vectors; `networks`, all
+        networks by name. No gradient reaches the weights of the generator's side.
         """
         return None
 
@@ -172,7 +187,7 @@ class Constraint:
         """A value per sample to add to the generator's loss, `(local_batch,)` float32, or None.
 
         Called for `experiment.generator_constraints`. `batch` has `latent`, `labels` and the samples as `fake`; the
-        rule for rows is that of `penalty`.
+        rule for rows is that of `penalty`. Optional parameter: `networks`.
         """
         return None
 

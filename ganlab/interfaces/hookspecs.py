@@ -4,7 +4,7 @@ A plugin is a module (or object) named by an entry point of the group `ganlab`, 
 experiment file. It implements any of these with `@ganlab.hookimpl`. The component hooks return `{name: factory}`;
 a factory is a class or function with typed, documented keyword parameters and no `**kwargs`: `@kind.name()` in gin.
 
-A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 2`. If that is
+A plugin may declare the contract that it was written for, at the top of its module: `GANLAB_CONTRACT = 3`. If that is
 not one of `CONTRACTS`, the plugin is listed as incompatible and not imported.
 """
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # Bump it on any change that can break existing plugins. New hooks, methods with a default and fields do not count: a
 # plugin that needs them requires the version of ganlab that has them, as any package does.
-CONTRACT = 2
-# Those whose plugins work here. What contract 2 added to methods are optional parameters, which those of 1 do not name.
-CONTRACTS = (1, 2)
+CONTRACT = 3
+# Those whose plugins work here. What each added to methods are optional parameters, which earlier plugins do not name.
+CONTRACTS = (1, 2, 3)
 
 hookspec = pluggy.HookspecMarker("ganlab")
 hookimpl = pluggy.HookimplMarker("ganlab")

@@ -10,16 +10,16 @@ from ganlab.interfaces.optional_parameters import takes_optional
 if TYPE_CHECKING:
     import tensorflow as tf
 
-    from ganlab.interfaces.constraint import Batch, Tensors
+    from ganlab.interfaces.constraint import Batch, Network, Tensors
 
 
 class Loss:
     """The two losses of an adversarial game. The core sums over the batch and divides by its global size.
 
-    Two optional parameters are passed by name to a method that has them: `batch` (`ganlab.Batch`), whose `labels`,
-    `real_outputs` and `fake_outputs` have the classes and everything that the critic returned, and `replica`
-    (`ganlab.Replica`), for statistics of the global batch, metrics and random numbers. A loss with a state has a third,
-    `state`.
+    Optional parameters are passed by name to a method that has them: `batch` (`ganlab.Batch`), whose `labels`,
+    `real_outputs` and `fake_outputs` have the classes and everything that the critic returned; `replica`
+    (`ganlab.Replica`), for statistics of the global batch, metrics and random numbers; `networks`, all networks by name
+    (`ganlab.Network`), of which the method's own side is trained; and `state`, of a loss with a state.
 
     Row i of a result belongs to example i. A loss that mixes examples does it over the global batch, through
     `replica.mean`, `sum`, `max` or `gather`: statistics of one replica's batch would depend on the number of replicas.
@@ -51,6 +51,24 @@ class Loss:
         With `pairs`, `generator(fake_scores, real_scores)`.
         """
         raise NotImplementedError
+
+    @takes_optional
+    def scores(self, batch: Batch, networks: Mapping[str, Network]) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """How the critic scores real examples and samples, where that is not `critic(x)`.
+
+        For critics of pairs or of latent vectors: with this method the critic's model may have any inputs. What follows
+        scores (both losses, `critic/wasserstein`, `advance`, augmentations) follows these. Constraints that call the
+        critic with examples do not fit such a critic; those on its weights do.
+
+        Args:
+            batch: The batch; in a generator's update without `pairs` its `real` is None.
+            networks: All networks by name. Optional parameter: `replica`.
+
+        Returns:
+            The scores of real examples and of samples, `(local_batch,)` each, the first ignored where `real` is None;
+            or None for the critic's own.
+        """
+        return None
 
     @takes_optional
     def witness(self, batch: Batch) -> Callable[[Tensors], tf.Tensor] | None:

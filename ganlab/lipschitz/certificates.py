@@ -121,6 +121,8 @@ def _score_of(model: Any) -> int:
     named = getattr(model, "_outputs_struct", None)  # a Sequential has none
     if not isinstance(named, dict):
         return 0
+    if "score" not in named:
+        raise Unknown(f"its outputs are {', '.join(map(repr, named))}, without a 'score'")
     return next(i for i, tensor in enumerate(model.outputs) if tensor is named["score"])
 
 

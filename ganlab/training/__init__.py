@@ -6,6 +6,6 @@ from ganlab.lazy import require
 require("tensorflow")
 require("keras")
 
-from ganlab.training.loading import evaluate, load_generator  # noqa: E402
+from ganlab.training.loading import evaluate, load_generator, load_network  # noqa: E402
 
-__all__ = ["evaluate", "load_generator"]
+__all__ = ["evaluate", "load_generator", "load_network"]

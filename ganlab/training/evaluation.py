@@ -81,14 +81,15 @@ class Evaluation(Reports):
         count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
         if self._sample.classes and not self._points:
             return image_grid(*rows_of_classes(self._sample, seed))
-        samples = self._sample(count, seed)
+        samples, scored = self._sample(count, seed), self._score if self._score.of_examples else None
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
             # Everything that can fail, by the graph that scores the picture, which takes many times as long.
-            self._score(np.resize(self._real, (self._score.rows, 2)))
+            if scored is not None:
+                scored(np.resize(self._real, (scored.rows, 2)))
             return None
-        return picture(samples, self._real, self._score)
+        return picture(samples, self._real, scored)
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:

@@ -13,7 +13,7 @@ from ganlab import composition
 from ganlab.composition import make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
-from ganlab.interfaces import Dataset, Evaluator
+from ganlab.interfaces import Architecture, Dataset, Evaluator
 from ganlab.plugins import scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
@@ -22,9 +22,9 @@ from ganlab.support.terminal import line
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
 from ganlab.training.graph.arithmetic import set_arithmetic
-from ganlab.training.graph.networks import Network, build_generator
+from ganlab.training.graph.networks import Network, build_network
 from ganlab.training.graph.players import Player
-from ganlab.training.graph.roles import GENERATOR, ROLES
+from ganlab.training.graph.roles import GENERATOR, role_of
 from ganlab.training.graph.sampling import Sampler, label_frequencies
 from ganlab.training.graph.variables import raw, values_of
 
@@ -64,6 +64,13 @@ class Trained:
 def load_generator(run: RunDirectory) -> keras.Model:
     """`ganlab.Run.generator`, which has the documentation."""
     return load_trained(run).network.model
+
+
+def load_network(run: RunDirectory, name: str) -> keras.Model:
+    """`ganlab.Run.network`, which has the documentation."""
+    arguments = run.recipe(only=(*composition.OF_GENERATOR, "network_constraints")).arguments
+    architecture, precision = make(arguments["architecture"]), str(arguments.get("precision", "float32"))
+    return _restored(run, arguments, architecture, find_checkpoint(run), precision, name)[0].model
 
 
 def load_trained(run: RunDirectory, *, checkpoint: Step = None, precision: str | None = None) -> Trained:
@@ -181,31 +188,57 @@ def _best(run: RunDirectory) -> int:
 def _trained(
     run: RunDirectory, arguments: Mapping[str, Any], checkpoint: Checkpoint, precision: str | None = None
 ) -> Trained:
-    # Recorded in the run, because the data may be elsewhere, or large.
-    shape = tuple(run.info.get("sample_shape") or _dataset(run).sample_shape)
     trained_in = str(arguments.get("precision", "float32"))
-    precision = precision or trained_in
-    set_arithmetic(precision)
-    architecture = make(arguments["architecture"])
-    frequencies = _frequencies(run, arguments) if architecture.conditional else None
-    generator = build_generator(architecture, shape, precision, None if frequencies is None else len(frequencies))
-    averaged = bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
-    with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
-        player = Player(ROLES[GENERATOR], generator, make(arguments.get("generator_constraints", [])))
-        _restore_weights(player, checkpoint, averaged, averaged_buffers=bool(arguments.get("ema_buffers")))
+    precision, architecture = precision or trained_in, make(arguments["architecture"])
+    generator, frequencies = _restored(run, arguments, architecture, checkpoint, precision)
     latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,
         sample=Sampler(generator, generator.weights, latent_dim, frequencies),
-        sample_shape=shape,
+        sample_shape=_sample_shape(run),
         latent_dim=latent_dim,
         step=checkpoint.step,
         seed=int(arguments.get("seed", 0)),
         precision=precision,
         trained_in=trained_in,
-        averaged=averaged,
+        averaged=_averaged(arguments),
         frequencies=frequencies,
     )
+
+
+def _restored(
+    run: RunDirectory,
+    arguments: Mapping[str, Any],
+    architecture: Architecture,
+    checkpoint: Checkpoint,
+    precision: str,
+    name: str = GENERATOR,
+) -> tuple[Network, list[float] | None]:
+    """The generator or a further network with its weights of a checkpoint, and the frequencies of classes."""
+    set_arithmetic(precision)
+    frequencies = _frequencies(run, arguments) if architecture.conditional else None
+    classes = None if frequencies is None else len(frequencies)
+    network = build_network(name, architecture, _sample_shape(run), precision, classes)
+    further = (arguments.get("network_constraints") or {}).get(name, [])
+    constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
+    with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
+        player = Player(role_of(name, network.side), network, make(constraints))
+        _restore_weights(
+            player,
+            checkpoint,
+            player.role.averaged and _averaged(arguments),
+            averaged_buffers=player.role.averaged and bool(arguments.get("ema_buffers")),
+        )
+    return network, frequencies
+
+
+def _averaged(arguments: Mapping[str, Any]) -> bool:
+    return bool(arguments.get("ema_decay") or arguments.get("ema_half_life"))
+
+
+def _sample_shape(run: RunDirectory) -> tuple[int, ...]:
+    # Recorded in the run, because the data may be elsewhere, or large.
+    return tuple(run.info.get("sample_shape") or _dataset(run).sample_shape)
 
 
 def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]:
@@ -221,7 +254,7 @@ def _dataset(run: RunDirectory) -> Dataset:
 
 
 def _restore_weights(player: Player, checkpoint: Checkpoint, averaged: bool, *, averaged_buffers: bool) -> None:
-    """Restores a generator's weights as its constraints reparameterize them."""
+    """Restores a network's weights as its constraints reparameterize them."""
     player.constrain()
     trained, average = player.named(player.nest), player.named(player.nest, averages=True)
     kept = average if averaged else trained

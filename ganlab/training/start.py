@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 
 from ganlab import config
-from ganlab.composition import PARTS, Experiment
+from ganlab.composition import Experiment
 from ganlab.errors import ConfigError
 from ganlab.plugins.recipes import Recipe, check_unchanged
 from ganlab.runs import RunDirectory
@@ -48,8 +48,8 @@ def train(
         stop_at: The step after which to stop with a checkpoint, as a signal would; None for the end.
     """
     time_limits.check()
-    for part in PARTS:
-        check_unchanged(getattr(experiment, part))
+    for _, component in experiment.components():
+        check_unchanged(component)
     if experiment.evaluate_beside:
         _check_beside(experiment.recipe)
     traced = span(profile) if profile else None

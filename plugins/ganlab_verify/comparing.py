@@ -138,8 +138,8 @@ def _computed(group: str) -> int:
     return order.index(last) + (len(order) if role.startswith("generator") else 0)
 
 
-# Kinds of components whose variables have the component's name after the kind.
-_NAMED = ("constraints", "generator_constraints", "augmentations")
+# The names that a group begins with: kinds of components have the component's after them, some the network's before it.
+_PARTS = {"constraints": 3, "generator_constraints": 3, "augmentations": 3, "network_constraints": 4}
 
 
 def grouped(values: Arrays) -> dict[str, list[str]]:
@@ -147,7 +147,7 @@ def grouped(values: Arrays) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for name, value in values.items():
         parts = name.split("/")
-        group = "/".join(parts[: 3 if parts[0] in _NAMED else 2])
+        group = "/".join(parts[: _PARTS.get(parts[0], 2)])
         if not np.issubdtype(value.dtype, np.floating):
             group = f"{parts[0]}/counters"
         groups.setdefault(group, []).append(name)

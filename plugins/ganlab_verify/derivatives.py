@@ -106,9 +106,12 @@ class Derivatives:
             arguments = {"values": self._state.collected(values), "data": data}
             truth, results = self._compare("critic", self._critic, arguments)
         after = {f"generator/buffers/{name}": value.numpy() for name, value in left.items()}
-        after |= {f"critic/buffers/{name}": value for name, value in results["buffers"].items()}
-        for name, group in zip(self._state.critic.stack.names, results["states"], strict=True):
-            after |= {f"constraints/{name}/state/{key}": value for key, value in group.items()}
+        for role, buffers in results["buffers"].items():
+            after |= {f"{role}/buffers/{name}": value for name, value in buffers.items()}
+        for player in self._side("critic"):
+            states = results["states"][player.role.name]
+            for name, group in zip(player.stack.names, states, strict=True):
+                after |= {f"{player.stack.kind}/{name}/state/{key}": value for key, value in group.items()}
         return truth, {name: value.astype(values[name].dtype) for name, value in after.items()}
 
     def generator(self, values: Values) -> Truth:
@@ -123,6 +126,13 @@ class Derivatives:
         arguments = {"values": self._state.collected(values), "data": data}
         with self._clock():
             return self._compare("generator", self._generator, arguments)[0]
+
+    @property
+    def of_generator(self) -> tuple[str, ...]:
+        """The beginnings of the names of the variables that belong to the generator's side."""
+        return tuple(
+            f"{start}/" for player in self._side("generator") for start in (player.role.name, player.stack.kind)
+        )
 
     def _clock(self) -> contextlib.AbstractContextManager[None]:
         """Context manager: scheduled parameters have their values of the first update."""
@@ -143,13 +153,13 @@ class Derivatives:
 
         def compared(given: Values) -> list[Slope]:
             def loss(moved: Values) -> float:
-                changed = iter([moved[name] for name in trained])
-                before = arguments["values"].players[role]
-                after = {
-                    "weights": {key: next(changed) for key in before.weights},
-                    "parameters": [{key: next(changed) for key in group} for group in before.parameters],
-                }
-                put = {**arguments, "values": arguments["values"].replaced(role, **after)}
+                changed, values = iter([moved[name] for name in trained]), arguments["values"]
+                for player in self._side(role):
+                    before = values.players[player.role.name]
+                    weights = {key: next(changed) for key in before.weights}
+                    parameters = [{key: next(changed) for key in group} for group in before.parameters]
+                    values = values.replaced(player.role.name, weights=weights, parameters=parameters)
+                put = {**arguments, "values": values}
                 return float(traced(put, fetches=traced.outputs["loss"], given=given))
 
             return slopes(loss, weights, gradient, terms=float(results["terms"]), precision=precision)
@@ -178,30 +188,39 @@ class Derivatives:
         return [one for one in mistakes if one is not None]
 
     def _trained(self, arguments: Mapping[str, Any], role: str) -> list[np.ndarray]:
-        return [np.asarray(value, np.float64) for value in arguments["values"].players[role].trained]
+        players = [arguments["values"].players[player.role.name] for player in self._side(role)]
+        return [np.asarray(value, np.float64) for values in players for value in values.trained]
 
     def _trained_names(self, values: Any, role: str) -> list[str]:
-        named = self._state.players[role].named(values.players[role])
-        return [name for group in (named.weights, *named.parameters) for name in group]
+        named = [player.named(values.players[player.role.name]) for player in self._side(role)]
+        return [name for of in named for group in (of.weights, *of.parameters) for name in group]
+
+    def _side(self, role: str) -> list[Any]:
+        """The networks that are trained in the update of the critic or the generator."""
+        return [player for player in self._state.players.values() if player.role.side == role]
+
+    def _advanced(self, role: str, given: Any, values: Any) -> tuple[Any, dict[str, Any]]:
+        """The given values with the states of an update's constraints, which are held fixed; and these by network."""
+        states = {player.role.name: values.players[player.role.name].states for player in self._side(role)}
+        self._held[role] = [tensor.name for of in states.values() for group in of for tensor in group.values()]
+        for name, advanced in states.items():
+            given = given.replaced(name, states=advanced)
+        return given, states
 
     def _critic(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_batch, dict(given["data"]), Log()
         values = _copied(given["values"])
         values = self._step.critic.advanced(self._draws(rows), values, data, Log())
-        states = values.players["critic"].states
-        self._held["critic"] = [tensor.name for group in states for tensor in group.values()]
-        values = given["values"].replaced("critic", states=states)
+        values, states = self._advanced("critic", given["values"], values)
         with self._recorded("critic"):
             gradients, buffers, _ = self._step.critic.part(self._draws(rows), log, values, data)
-        buffers, states = buffers["critic"], [dict(state) for state in states]
+        states = {name: [dict(state) for state in of] for name, of in states.items()}
         return {"gradients": gradients, "buffers": buffers, "states": states, **self._result(log)}
 
     def _generator(self, given: Any) -> dict[str, Any]:
         rows, data, log = self._experiment.local_generator_batch, dict(given["data"]), Log()
         values = self._step.generator.advanced(self._draws(rows), _copied(given["values"]), data, Log())
-        states = values.players["generator"].states
-        self._held["generator"] = [tensor.name for group in states for tensor in group.values()]
-        values = given["values"].replaced("generator", states=states)
+        values, _ = self._advanced("generator", given["values"], values)
         with self._recorded("generator"):
             gradients, *_ = self._step.generator.part(self._draws(rows), log, values, data)
         return {"gradients": gradients, **self._result(log)}
@@ -256,9 +275,15 @@ class _RecordingLoss(Loss):
         self.pairs, self.labels, self.outputs = loss.pairs, loss.labels, loss.outputs
         self.terms: list[tf.Tensor] = []
 
-    def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
+    def scores(self, batch: Any, networks: Any, replica: Any) -> Any:
+        """The loss's own."""
+        return optional.call(self._loss.scores, batch, networks, replica=replica)
+
+    def critic(
+        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any
+    ) -> tf.Tensor:
         """The critic's loss, whose terms are recorded."""
-        given = {"batch": batch, "replica": replica, "state": state}
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
         value = tf.convert_to_tensor(optional.call(self._loss.critic, real_scores, fake_scores, **given))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
         return value
@@ -267,9 +292,11 @@ class _RecordingLoss(Loss):
         """The loss's own."""
         return optional.call(self._loss.witness, batch, replica=replica)
 
-    def generator(self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any) -> tf.Tensor:
+    def generator(
+        self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any
+    ) -> tf.Tensor:
         """The generator's loss, whose terms are recorded."""
-        given = {"batch": batch, "replica": replica, "state": state}
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
         value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))
         self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, *pairs, value)]
         return value

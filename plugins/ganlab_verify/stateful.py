@@ -23,22 +23,12 @@ def is_random(operation: tf.Operation) -> bool:
     return bool(operation.type.startswith(_RANDOM) and operation.op_def.is_stateful)
 
 
-def drawn(graph: tf.Graph) -> str | None:
-    """The first operation that draws random numbers of its own, with its line, `RandomNormal at mine.py:9`; or None."""
-    first = next(filter(is_random, op_source.operations(graph)), None)
-    return None if first is None else f"{first.type}{at(op_source.line_of(first))}"
-
-
 def row(check: str, graph: tf.Graph) -> Row | None:
-    """The row of a step that draws random numbers of its own, whose trainings cannot be compared; None if it does not.
-
-    Args:
-        check: The check's name.
-        graph: The traced step.
-    """
-    operation = drawn(graph)
-    if operation is None:
+    """The row of a traced step that draws random numbers of its own, with the line; None if it draws none."""
+    first = next(filter(is_random, op_source.operations(graph)), None)
+    if first is None:
         return None
+    operation = f"{first.type}{at(op_source.line_of(first))}"
     detail = (
         f"The training step draws random numbers of its own ({operation}), which differ between replicas, from run to "
         "run and after every resume. Draw from replica.uniform or replica.normal; for a fixed start, use "

@@ -12,7 +12,7 @@ import numpy as np
 import ganlab
 from ganlab import Experiment
 from ganlab.commands import Recipe, read_experiment, use_plugins
-from ganlab.engine import make
+from ganlab.engine import build_networks, make
 from ganlab_verify import lab
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source
@@ -68,11 +68,17 @@ class Bench(lab.Training):
         templates = (plain.critic_optimizer, plain.generator_optimizer)
         if optimizers == "sgd":
             templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)
+            plain = replace(plain, optimizers=None)  # those of further networks are then of their sides
+        sides = {name: network.side for name, network in build_networks(plain).items()} if plain.optimizers else {}
         self.experiment: Experiment = replace(
             plain,
             constraints=(*plain.constraints, Witness()),
             critic_optimizer=recording(templates[0], plain.strategy, plain.critic_steps),
             generator_optimizer=recording(templates[1], plain.strategy, 1),
+            optimizers={
+                name: recording(template, plain.strategy, plain.critic_steps if sides[name] == "critic" else 1)
+                for name, template in (plain.optimizers or {}).items()
+            },
         )
         super().__init__(self.experiment)
         self._initial = {name: copies[0] for name, copies in self._copies().items()}
@@ -115,19 +121,22 @@ class Bench(lab.Training):
         )
 
     def find_rates(self) -> tuple[float, float]:
-        """Sets the learning rates of gradient descent so that a first update moves each network by a thousandth."""
+        """Sets the learning rates of gradient descent so that a first update moves each side by a thousandth."""
         first, rates = self.traced(1).iterations[0], []
-        for optimizer, names in self.trained():
-            weights = norm(self._initial[name] for name in names)
-            gradient = norm(first.gradients[name][0] for name in names)
+        sides = [player.role.side for player in self.state.in_turn]
+        for side in ("critic", "generator"):
+            own = [each for each, of in zip(self.trained(), sides, strict=True) if of == side]
+            weights = norm(self._initial[name] for _, names in own for name in names)
+            gradient = norm(first.gradients[name][0] for _, names in own for name in names)
             rates.append(_MOVE * weights / gradient if gradient > 0 else _MOVE)
-            optimizer.learning_rate = rates[-1]
-            (name,) = (n for n, v in self.state.variables().items() if v is optimizer.learning_rate.value)
-            self._initial[name] = np.asarray(rates[-1], np.float32)
+            for optimizer, _ in own:
+                optimizer.learning_rate = rates[-1]
+                (name,) = (n for n, v in self.state.variables().items() if v is optimizer.learning_rate.value)
+                self._initial[name] = np.asarray(rates[-1], np.float32)
         return rates[0], rates[1]
 
     def trained(self) -> list[tuple[keras.optimizers.Optimizer, list[str]]]:
-        """The critic's and the generator's optimizers with the names of their variables."""
+        """The networks' optimizers with the names of their variables, those of the critic's side first."""
         state = self.state
         names = {id(variable): name for name, variable in state.variables().items()}
         return [(player.optimizer, [names[id(v.value)] for v in player.trained]) for player in state.in_turn]

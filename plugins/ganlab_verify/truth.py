@@ -71,7 +71,7 @@ def _row(
         later, notes = train(start), []
         critic, after = derivatives.critic(start)
         # The generator's update sees the critic's side as the step left it, and its own side as the step found it.
-        own = {name: start[name] for name in start if name.startswith(("generator/", "generator_constraints/"))}
+        own = {name: start[name] for name in start if name.startswith(derivatives.of_generator)}
         truths = [critic, derivatives.generator({**later, **own, **after})]
         other = next((row for truth in truths if (row := applied(truth)) is not None), None)
         if other is not None:

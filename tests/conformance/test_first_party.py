@@ -51,6 +51,7 @@ def folder():
 
 # By component, the arguments of those without defaults, or whose defaults are too large for a test.
 ARGUMENTS = {
+    "architectures.ali": lambda: {"width": 8},
     "architectures.dcgan": lambda: {"channels": 4},
     "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
@@ -116,6 +117,8 @@ ATTRIBUTES = {
     "constraints.gran": {"lowers_slopes": False},
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
+    "architectures.ali": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "ali")()},
+    "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},
     # Two stages of the four that 32 pixels have, since XLA compiles each of its grouped convolutions, on every replica.

@@ -165,14 +165,14 @@ def test_clash_of_three_plugins(install, discover):
 
 
 NEWER = (
-    "written for plugin contract 3, where this ganlab has contract 2. Upgrade ganlab, or install the plugin's version "
-    "for contract 2"
+    "written for plugin contract 4, where this ganlab has contract 3. Upgrade ganlab, or install the plugin's version "
+    "for contract 3"
 )
 DECLARED = {
-    "assigned": "GANLAB_CONTRACT = 3\n",
-    "with a type": "GANLAB_CONTRACT: int = 3\n",
-    "below what it needs": "from ganlab import NotYetThere\nGANLAB_CONTRACT = 3\n",
-    "computed": "GANLAB_CONTRACT = int('3')\n",
+    "assigned": "GANLAB_CONTRACT = 4\n",
+    "with a type": "GANLAB_CONTRACT: int = 4\n",
+    "below what it needs": "from ganlab import NotYetThere\nGANLAB_CONTRACT = 4\n",
+    "computed": "GANLAB_CONTRACT = int('4')\n",
 }
 
 
@@ -183,14 +183,14 @@ def test_plugin_for_another_contract_is_incompatible(install, discover, source):
     assert (rows["a_late_plugin"].status, rows["a_late_plugin"].reason) == ("incompatible", NEWER)
     assert found.components == {}
     found.check()
-    with pytest.raises(PluginError, match=r"a_late_plugin \(incompatible: written for plugin contract 3, where"):
+    with pytest.raises(PluginError, match=r"a_late_plugin \(incompatible: written for plugin contract 4, where"):
         ganlab.component("losses", "good")
     with pytest.raises(PluginError, match=r"Plugin 'a_late_plugin' of ganlab-tomorrow 9\.0 is incompatible: written"):
         found.check(strict=True)
 
 
 def test_plugin_for_another_contract_is_not_executed(install, discover):
-    install("ganlab-tomorrow", "9.0", a_late_plugin="print('executed')\nGANLAB_CONTRACT = 3\n" + GOOD)
+    install("ganlab-tomorrow", "9.0", a_late_plugin="print('executed')\nGANLAB_CONTRACT = 4\n" + GOOD)
     _, rows = discover()
     assert rows["a_late_plugin"].status == "incompatible"
     assert "a_late_plugin" not in sys.modules
@@ -206,12 +206,12 @@ def test_matching_or_undeclared_contract_is_loaded(install, discover, monkeypatc
         "a_first_plugin": "loaded",
         "a_silent_plugin": "loaded",
     }
-    monkeypatch.setattr(hookspecs, "CONTRACT", 3)
-    monkeypatch.setattr(hookspecs, "CONTRACTS", (3,))
+    monkeypatch.setattr(hookspecs, "CONTRACT", 4)
+    monkeypatch.setattr(hookspecs, "CONTRACTS", (4,))
     _, rows = discover()
     assert rows["a_present_plugin"].reason == (
-        "written for plugin contract 2, where this ganlab has contract 3. Upgrade the plugin, or install the ganlab "
-        "for contract 2"
+        "written for plugin contract 3, where this ganlab has contract 4. Upgrade the plugin, or install the ganlab "
+        "for contract 3"
     )
     assert rows["a_silent_plugin"].status == "loaded"
 
@@ -222,14 +222,14 @@ def test_invalid_contract_number_is_broken(install, discover, value):
     _, rows = discover()
     assert (rows["an_odd_plugin"].status, rows["an_odd_plugin"].reason) == (
         "broken",
-        f"GANLAB_CONTRACT = {value} must be a whole number of at least 1, such as 2",
+        f"GANLAB_CONTRACT = {value} must be a whole number of at least 1, such as 3",
     )
 
 
 def test_plugin_file_for_another_contract_is_refused(tmp_path, discover):
     path = tmp_path / "mine.py"
-    path.write_text("GANLAB_CONTRACT = 3\n" + GOOD)
-    with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 3"):
+    path.write_text("GANLAB_CONTRACT = 4\n" + GOOD)
+    with pytest.raises(PluginError, match=r"mine\.py cannot be used: written for plugin contract 4"):
         ganlab.use_plugin_file(path)
 
 

@@ -107,7 +107,10 @@ def ganlab_losses():
 @pytest.mark.usefixtures("fresh_plugins")
 def test_a_factory_may_make_the_class_of_what_it_returns(tmp_path):
     found = outcomes(conformance(scaled, LossConformance), only=[ROUND_TRIP])[ROUND_TRIP]
-    assert "class that is made anew each time. Make it by its registered factory" in found
+    assert (
+        "class that is made anew each time, which does not record how it was made. Make it by its registered factory"
+        in found
+    )
     (tmp_path / "own.py").write_text(PLUGIN)
     ganlab.use_plugin_file(tmp_path / "own.py")
 

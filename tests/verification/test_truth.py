@@ -322,3 +322,36 @@ def test_the_command_runs_the_check_in_a_process(experiments):
     found = checks.run("gradients", Source((gin,), params), checks.Options(replicas=(1,)))
     assert found.status == "passed", found.detail
     assert "tensorflow" in sys.modules
+
+
+class Halved(ganlab.Loss):
+    """The game of losses.ali, without the part of a network's gradient that is to be missed."""
+
+    pairs = True
+
+    def __init__(self, *cut):
+        self._cut, self._game = cut, ganlab.component("losses", "ali")()
+
+    def scores(self, batch, networks, replica):
+        def network(name):
+            return lambda x: tf.nest.map_structure(self._held if name in self._cut else tf.identity, networks[name](x))
+
+        return self._game.scores(batch, {name: network(name) for name in networks}, replica)
+
+    def _held(self, x):
+        return 0.5 * x + 0.5 * tf.stop_gradient(x)
+
+    def critic(self, real_scores, fake_scores):
+        return self._game.critic(real_scores, fake_scores)
+
+    def generator(self, fake_scores, real_scores):
+        return self._game.generator(fake_scores, real_scores)
+
+
+@pytest.mark.parametrize(("cut", "status"), [((), "passed"), (("encoder",), "failed")])
+def test_the_gradient_of_a_further_network_is_compared(cut, status):
+    architecture = ganlab.component("architectures", "ali")(width=6)
+    found = row(None, architecture=architecture, loss=Halved(*cut))
+    assert found.status == status, found
+    if cut:
+        assert "encoder/weights/" in str(found)

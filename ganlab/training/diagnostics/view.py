@@ -21,7 +21,9 @@ from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.loss_calls import LossCalls
+from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.replica import Draws, Log
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.sampling import Scorer, real_examples
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
@@ -104,7 +106,12 @@ class CriticFunctions:
             batch = Batch(real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake)
             draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
             with self._state.timed():
-                loss = self._loss.critic(scores[:local], scores[local:], batch, state, draws, Log())
+                by_kind = {"real": scores[:local], "fake": scores[local:]}
+                networks: dict[str, NetworkFunction] = {}
+                if optional.takes(experiment.loss.critic, "networks"):
+                    data = {} if labels is None else {"labels": labels}
+                    networks = {**self._state.networks(draws, self._state.values(), data, noise.FAKE_LAYERS)}
+                loss = self._loss.value(CRITIC, by_kind, batch, state, {**networks, CRITIC: critic}, draws, Log())
             total = tf.reduce_sum(loss)
         self.layers = self._intermediates.described(outputs)
         by_weights, by_outputs = tape.gradient(total, (weights, outputs), unconnected_gradients="zero")

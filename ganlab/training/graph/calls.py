@@ -11,14 +11,13 @@ from ganlab.errors import ContractError
 from ganlab.training.graph.networks import Network, NetworkFunction, as_outputs, as_scores
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.values import Tensors
 
 
 class Calls:
     """A network with fixed weights, labels and noise, as a function of its input, before any constraint wraps it.
 
-    A critic's gives scores: `(n, *sample_shape) -> (n,)` float32; others give the network's output.
+    One of scores gives `(n,)` float32; others give the network's output.
 
     Attributes:
         weights: The weights that it computes with.
@@ -49,14 +48,14 @@ class Calls:
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers
         self.keeps_buffers = True
-        self._last: tuple[tf.Tensor, Any] | None = None
+        self._last: tuple[Any, Any] | None = None
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x: Any) -> Any:
         """The network's output for some rows; the scores of a critic."""
         y = self._called(x)
-        return as_scores(y) if self._network.role == CRITIC else y
+        return as_scores(y) if self._network.scores else y
 
-    def outputs(self, x: tf.Tensor, scores: tf.Tensor) -> Tensors:
+    def outputs(self, x: Any, scores: tf.Tensor) -> Tensors:
         """Everything that a critic returns for these examples, with their scores after all constraints."""
         if self._last is None or self._last[0] is not x:  # a transform called it with other tensors
             self._called(x)
@@ -73,7 +72,7 @@ class Calls:
             raise of_whole_batch(f"The {self._network.role}'s {changed[0]!r}")
         return self.buffers
 
-    def _called(self, x: tf.Tensor) -> Any:
+    def _called(self, x: Any) -> Any:
         labels = labels_of_rows(self._network, self._labels, x)
         training = self._noise is not None
         y, buffers = self._network(x, self.weights, self.buffers, labels=labels, noise=self._noise, training=training)
@@ -93,9 +92,28 @@ class Wrapped:
     def __init__(self, plain: Calls, wrapped: NetworkFunction) -> None:
         self.plain, self._wrapped = plain, wrapped
 
-    def __call__(self, x: tf.Tensor) -> tf.Tensor:
+    def __call__(self, x: Any) -> Any:
         """The output for some rows, the scores of a critic."""
         return self._wrapped(x)
+
+    def outputs(self, x: Any) -> Tensors:
+        """Everything that a critic returns for some rows, by name."""
+        return self.plain.outputs(x, self(x))
+
+
+class Deferred:
+    """The same network, made anew in each call, so that one that is not called costs nothing."""
+
+    def __init__(self, make: Callable[[], Wrapped]) -> None:
+        self._make = make
+
+    def __call__(self, x: Any) -> Any:
+        """The output for some rows, the scores of a critic."""
+        return self._make()(x)
+
+    def outputs(self, x: Any) -> Tensors:
+        """Everything that a critic returns for some rows, by name."""
+        return self._make().outputs(x)
 
 
 def witnessing(
@@ -109,7 +127,7 @@ def witnessing(
     return scores
 
 
-def labels_of_rows(network: Network, labels: tf.Tensor | None, x: tf.Tensor) -> tf.Tensor | None:
+def labels_of_rows(network: Network, labels: tf.Tensor | None, x: Any) -> tf.Tensor | None:
     """The labels of the rows of an input: the batch's, repeated if it has several batches below each other.
 
     Raises:
@@ -117,7 +135,7 @@ def labels_of_rows(network: Network, labels: tf.Tensor | None, x: tf.Tensor) -> 
     """
     if labels is None or not network.conditional:
         return None
-    rows, known = x.shape[0], labels.shape[0]
+    rows, known = tf.nest.flatten(x)[0].shape[0], labels.shape[0]
     if rows == known:
         return labels
     if not rows or not known or rows % known:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -12,7 +11,7 @@ from ganlab.training.graph import differentiation, noise
 from ganlab.training.graph.calls import witnessing
 from ganlab.training.graph.gradients import rows_of
 from ganlab.training.graph.networks import NetworkFunction
-from ganlab.training.graph.objective import Objective, gradient
+from ganlab.training.graph.objective import graph_gradient
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
@@ -25,7 +24,8 @@ from ganlab.training.graph.variables import assign, assign_changed, assign_group
 class CriticUpdate(Update):
     """The update of the critic and of what is trained with it."""
 
-    side, stream = CRITIC, noise.CRITIC_LAYERS
+    side, order = CRITIC, ("real", "fake")
+    stream, other_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
         shared = shared and experiment.critic_steps > 1
@@ -102,30 +102,26 @@ class CriticUpdate(Update):
 
         `data` has `real`, `fake` and `latent` of these rows, and `labels` where there are some.
         """
-        own, stack = values.players[CRITIC], self.state.critic.stack
-        real, fake, trained = data["real"], data["fake"], self.trained(values)
-        batch = batch_of(data, self.size, draws)
+        trained, batch = self.trained(values), batch_of(data, self.size, draws)
         with tf.GradientTape() as tape:
             tape.watch(trained)
-            wrapped = self.state.function(CRITIC, draws, values, data, self.stream)
-            model = wrapped.plain
-            critic: NetworkFunction = wrapped
-            real_scores = critic(real)
-            real_outputs = model.outputs(real, real_scores)
-            fake_scores = critic(fake)
-            seen = replace(batch, real_outputs=real_outputs, fake_outputs=model.outputs(fake, fake_scores))
-            model.keeps_buffers = False  # the buffers from a penalty's calls are dropped
-            loss = self._loss.critic(real_scores, fake_scores, seen, values.loss, draws, log)
+            own, networks = self.functions(draws, values, data)
+            critic: NetworkFunction = own[CRITIC]
+            scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
+            loss = self._loss.value(self.side, scores, seen, values.loss, networks, draws, log)
             witness = self._loss.witness(seen, draws)
             if witness is not None:
-                real_scores, fake_scores = witness(seen.real_outputs), witness(seen.fake_outputs)
-                critic = witnessing(witness, model, critic)
-            generator = self.state.deferred(GENERATOR, draws, values, data, noise.FAKE_LAYERS)
-            penalty = stack.penalties(batch, own, draws, log, critic=critic, generator=generator)
-            objective = Objective(loss, penalty, stack.weight_penalty(model.weights, own))
+                scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
+                critic = witnessing(witness, own[CRITIC].plain, critic)
+            shown: dict[str, NetworkFunction] = {**own, CRITIC: critic}
+            generator = networks[GENERATOR]
+            objective = self.objective(
+                loss, batch, values, draws, log, own, shown, generator=generator, networks=networks
+            )
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
-        gradients = gradient(tape, total, trained)
+        gradients = self.tensors(graph_gradient(tape, total, trained), trained)
         objective.report(self.side, log)
-        log.add("critic/wasserstein", tf.reduce_mean(real_scores) - tf.reduce_mean(fake_scores))
-        return gradients, {CRITIC: model.checked_buffers()}, (real_scores, fake_scores)
+        log.add("critic/wasserstein", tf.reduce_mean(scores["real"]) - tf.reduce_mean(scores["fake"]))
+        buffers = {role: function.plain.checked_buffers() for role, function in own.items()}
+        return gradients, buffers, (scores["real"], scores["fake"])

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.objective import Objective, dense
 from ganlab.training.graph.players import Player
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
@@ -21,10 +20,11 @@ from ganlab.training.graph.variables import assign, read
 class GeneratorUpdate(Update):
     """The update of the generator and of what is trained with it."""
 
-    side, stream = GENERATOR, noise.LAYERS
+    side, order = GENERATOR, ("fake", "real")
+    stream, other_stream = noise.LAYERS, noise.LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
-        super().__init__(experiment, state, size=experiment.generator_batch, through=[state.critic], compiled=compiled)
+        super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
 
     def __call__(self, step: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context.
@@ -51,37 +51,27 @@ class GeneratorUpdate(Update):
 
         `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
         """
-        own, state, trained = values.players[GENERATOR], self.state, self.trained(values)
+        state, trained = self.state, self.trained(values)
         critic = state.function(CRITIC, draws, values, data, self.stream)
-        model = critic.plain
         with tf.GradientTape() as tape:
             tape.watch(trained)
-            functions = {
-                player.role.name: state.function(player.role.name, draws, values, data, self.stream)
-                for player in self.players
-            }
-            generator = functions[GENERATOR]
-            fake = generator(data["latent"])
+            own, networks = self.functions(draws, values, data)
+            networks[CRITIC] = critic
+            fake = own[GENERATOR](data["latent"])
             seen = state.augmentations.apply(fake, values.augmentations, draws, "generator")
-            scores = critic(seen)
-            batch = batch_of(data, self.size, draws)
-            paired = replace(batch, fake=seen, fake_outputs=model.outputs(seen, scores))
-            real_scores = None
+            batch = replace(batch_of(data, self.size, draws), fake=seen)
             if self.experiment.loss.pairs:
                 real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
-                real_scores = critic(real)
                 batch = replace(batch, real=real)
-                paired = replace(paired, real=real, real_outputs=model.outputs(real, real_scores))
-            loss = self._loss.generator(scores, real_scores, paired, values.loss, draws, log)
-            generator.plain.keeps_buffers = False
-            stack, batch = state.generator.stack, replace(batch, fake=fake)
-            penalty = stack.penalties(batch, own, draws, log, critic=critic, **functions)
-            objective = Objective(loss, penalty, stack.weight_penalty(generator.plain.weights, own))
+            scores, paired = self.scored(critic, networks, batch, draws, log)
+            loss = self._loss.value(self.side, scores, paired, values.loss, networks, draws, log)
+            batch = replace(batch, fake=fake)
+            objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
         objective.report(self.side, log)
-        gradients = [dense(g) for g in tape.gradient(total, trained, unconnected_gradients="zero")]
-        return gradients, {role: function.plain.checked_buffers() for role, function in functions.items()}, ()
+        gradients = self.tensors(tape.gradient(total, trained), trained)
+        return gradients, {role: function.plain.checked_buffers() for role, function in own.items()}, ()
 
     def _average(self, player: Player, step: tf.Tensor) -> None:
         """Moves the averages of a network towards it."""

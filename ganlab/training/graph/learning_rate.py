@@ -13,7 +13,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
 from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.training.graph.roles import ROLES
+from ganlab.training.graph.roles import GENERATOR, ROLES, role_of
 
 # Steps of which the values are computed at once.
 _AT_ONCE = 1 << 20
@@ -77,7 +77,10 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
     for tag, schedule in schedules(experiment).items():
         earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
-    for role in reversed(ROLES.values()):
+    for role in [
+        *reversed(ROLES.values()),
+        *(role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {}),
+    ]:
         part, updates = role.optimizer, role.updates(experiment)
         configs = [role.optimizer_of(experiment).get_config() for _ in range(2)]
         if fill_decay_steps(configs[0], updates * before) and fill_decay_steps(configs[1], updates * experiment.steps):

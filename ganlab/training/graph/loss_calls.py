@@ -13,9 +13,10 @@ from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import SCORE, static_shape
+from ganlab.training.graph.networks import SCORE, NetworkFunction, scores_itself, static_shape
 from ganlab.training.graph.plugin_state import next_state
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.values import Tensors
 
 
@@ -25,24 +26,52 @@ class LossCalls:
     def __init__(self, loss: Loss) -> None:
         self.loss, self._selector, (self._name,) = loss, selector_of(loss), unique_names([loss])
 
-    def critic(
-        self, real: tf.Tensor, fake: tf.Tensor, batch: Batch, state: Tensors, draws: Draws, log: Log
+    def value(
+        self,
+        side: str,
+        scores: Mapping[str, tf.Tensor],
+        batch: Batch,
+        state: Tensors,
+        networks: Mapping[str, NetworkFunction],
+        draws: Draws,
+        log: Log,
     ) -> tf.Tensor:
-        """The critic's loss, `(local_batch,)`."""
-        return self._call("critic", [real, fake], batch, state, draws, log, noise.CRITIC_LOSS)
+        """A side's loss, `(local_batch,)`, from the scores of `real` and `fake`, or of `fake` alone."""
+        order = ("real", "fake") if side == CRITIC else ("fake", "real") if self.loss.pairs else ("fake",)
+        optional_ones = {"batch": batch, "replica": self._view(side, draws, log), "state": dict(state)}
+        with plugin_code(self._selector, side):
+            function: Any = getattr(self.loss, side)
+            given = optional.call(function, *map(scores.__getitem__, order), networks=dict(networks), **optional_ones)
+            value = tf.convert_to_tensor(given)
+        self._check_shape(side, value, draws)
+        if not value.dtype.is_floating:
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.{side} returned the dtype {value.dtype.name}; it must be float32. "
+                "Whole numbers have no gradient."
+            )
+        return tf.cast(value, tf.float32)
 
-    def generator(
-        self, fake: tf.Tensor, real: tf.Tensor | None, batch: Batch, state: Tensors, draws: Draws, log: Log
-    ) -> tf.Tensor:
-        """The generator's loss, `(local_batch,)`."""
-        scores = [fake] if real is None else [fake, real]
-        return self._call("generator", scores, batch, state, draws, log, noise.GENERATOR_LOSS)
+    def scores(
+        self, side: str, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws, log: Log
+    ) -> dict[str, tf.Tensor] | None:
+        """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic."""
+        if not scores_itself(self.loss):
+            return None
+        with plugin_code(self._selector, "scores"):
+            given = optional.call(self.loss.scores, batch, networks, replica=self._view(side, draws, log))
+            if given is None:
+                return None
+            real, fake = given
+            taken = {"real": real, "fake": fake} if batch.real is not None else {"fake": fake}
+            taken = {name: tf.cast(tf.convert_to_tensor(x), tf.float32) for name, x in taken.items()}
+        for name, x in taken.items():
+            self._check_shape("scores", x, draws, f" for {name} examples")
+        return taken
 
     def witness(self, batch: Batch, draws: Draws) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor] | None:
         """The loss's function of the critic's outputs in the place of the score; None for the score."""
-        view = ReplicaView(self._name, noise.CRITIC_LOSS, draws, None, kind="losses")
         with plugin_code(self._selector, "witness"):
-            given = optional.call(self.loss.witness, batch, replica=view)
+            given = optional.call(self.loss.witness, batch, replica=self._view(CRITIC, draws, None))
         return None if given is None else self._checked(given)
 
     def _checked(
@@ -62,35 +91,19 @@ class LossCalls:
 
     def advance(self, state: Tensors, scores: tuple[tf.Tensor, ...], batch: Batch, draws: Draws, log: Log) -> Tensors:
         """The loss's state after a critic update with these scores."""
-        view = ReplicaView(self._name, noise.CRITIC_LOSS, draws, log, kind="losses")
+        view = self._view(CRITIC, draws, log)
         with plugin_code(self._selector, "advance"):
             given = optional.call(self.loss.advance, dict(state), *scores, batch=batch, replica=view)
             return next_state("The loss", given, state)
 
-    def _call(
-        self,
-        method: str,
-        scores: list[tf.Tensor],
-        batch: Batch,
-        state: Tensors,
-        draws: Draws,
-        log: Log,
-        stream: int,
-    ) -> tf.Tensor:
-        view = ReplicaView(self._name, stream, draws, log, kind="losses")
-        function: Any = getattr(self.loss, method)
-        with plugin_code(self._selector, method):
-            given = optional.call(function, *scores, batch=batch, replica=view, state=dict(state))
-            value = tf.convert_to_tensor(given)
+    def _view(self, side: str, draws: Draws, log: Log | None) -> ReplicaView:
+        stream = noise.CRITIC_LOSS if side == CRITIC else noise.GENERATOR_LOSS
+        return ReplicaView(self._name, stream, draws, log, kind="losses")
+
+    def _check_shape(self, method: str, value: tf.Tensor, draws: Draws, what: str = "") -> None:
         if static_shape(value) != (draws.local_batch,):
             raise ContractError(
-                f"Loss {type(self.loss).__name__}.{method} returned the shape {static_shape(value)}; it must be one "
-                f"value per example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the "
+                f"Loss {type(self.loss).__name__}.{method} returned the shape {static_shape(value)}{what}; it must be "
+                f"one value per example, ({draws.local_batch},). Do not reduce over the batch: the core divides by the "
                 "global batch size."
             )
-        if not value.dtype.is_floating:
-            raise ContractError(
-                f"Loss {type(self.loss).__name__}.{method} returned the dtype {value.dtype.name}; it must be float32. "
-                "Whole numbers have no gradient."
-            )
-        return tf.cast(value, tf.float32)

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
-from ganlab.errors import ContractError, IncompatibleError
+from ganlab.composition import MAPPINGS, Experiment
+from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
 from ganlab.interfaces import Architecture, Dataset, Loss
 from ganlab.layers import NoiseSource, noise_from
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
-from ganlab.training.graph.refusals import check_layers, layers_of, named, own_loss, seed_generators
+from ganlab.training.graph.models import (
+    SCORE,
+    SCORES,
+    check_output,
+    described_inputs,
+    keras_model,
+    outputs_of,
+    takes,
+    weighted_classes,
+)
+from ganlab.training.graph.refusals import check_layers, graph_of, layers_of, named, own_loss, seed_generators
 from ganlab.training.graph.rematerialization import Segments
-from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, Role
+from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, role_of
 from ganlab.training.graph.values import Tensors
-
-SCORE = "score"
 
 
 class Network:
@@ -33,6 +41,10 @@ class Network:
     Attributes:
         model: The Keras model, built.
         role: Its role, for example "critic".
+        side: In whose update it is trained, the critic's or the generator's.
+        outputs: The names of its outputs.
+        scores: Whether its output is scores, one a row, as the critic's is.
+        input_shape: The shape of one example or latent vector that it takes, besides labels; None for other inputs.
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
@@ -40,7 +52,16 @@ class Network:
     """
 
     def __init__(
-        self, model: keras.Model, *, role: str, maker: str, conditional: bool = False, rematerialize: bool = False
+        self,
+        model: keras.Model,
+        *,
+        role: str,
+        maker: str,
+        side: str = GENERATOR,
+        outputs: tuple[str, ...] = (),
+        input_shape: tuple[int, ...] | None = None,
+        conditional: bool = False,
+        rematerialize: bool = False,
     ) -> None:
         """Takes a built model.
 
@@ -48,6 +69,9 @@ class Network:
             model: The model.
             role: Its role, for errors.
             maker: The architecture that made it, for errors.
+            side: In whose update it is trained.
+            outputs: The names of its outputs.
+            input_shape: The shape of one example or latent vector that it takes; None for a model with other inputs.
             conditional: Whether it takes labels too.
             rematerialize: Whether its activations in training are computed again in the backward pass.
 
@@ -56,14 +80,16 @@ class Network:
         """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
-        self.classes = _weighted_classes(model) if conditional else None
+        self.side, self.outputs, self.input_shape = side, outputs, input_shape
+        self.scores = side == CRITIC and SCORE in outputs
+        self.classes = weighted_classes(model) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
 
     def __call__(
         self,
-        x: tf.Tensor,
+        x: Any,
         weights: Mapping[str, tf.Tensor],
         buffers: Mapping[str, tf.Tensor],
         *,
@@ -111,7 +137,7 @@ class Network:
             return x
         if self.classes is not None and labels.dtype.is_integer:
             labels = tf.one_hot(labels, self.classes)
-        return [x, labels]
+        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels]
 
     @property
     def synchronizes(self) -> str:
@@ -119,57 +145,56 @@ class Network:
         return next((named(self.role, layer) for layer in layers_of(self.model) if _synchronized(layer)), "")
 
 
-def build_networks(experiment: Experiment, roles: Mapping[str, Role] = ROLES) -> dict[str, Network]:
+def build_networks(experiment: Experiment) -> dict[str, Network]:
     """Builds the networks of an experiment in the strategy's scope, their initial weights decided by the seed.
-
-    Args:
-        experiment: The experiment.
-        roles: Their roles by name.
 
     Returns:
         The networks by role.
 
     Raises:
         IncompatibleError: A layer cannot be right under replicas or under a constraint.
-        ContractError: A model has the wrong output shape.
+        ContractError: A model has the wrong inputs or output shape, or a further network the wrong name or side.
+        ConfigError: A setting names a network that the architecture does not have.
     """
     architecture, dataset = experiment.architecture, experiment.dataset
     shape, classes = tuple(dataset.sample_shape), dataset.classes
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        models = {name: _model(role, architecture, shape, classes) for name, role in roles.items()}
-    _check_outputs(experiment.loss, *models[CRITIC])
-    described: dict[str, Any] = {"maker": selector_of(architecture), "conditional": bool(architecture.conditional)}
-    for name, role in roles.items():
+        given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
+        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        networks |= _further(architecture, shape, **given)
+    _check_outputs(experiment.loss, networks[CRITIC])
+    _check_names(experiment, networks)
+    _check_shared(networks)
+    for name, network in networks.items():
         check_layers(
             name,
-            models[name][0],
-            role.input_shape(architecture, shape),
-            constraints=role.constraints_of(experiment),
-            conditional=described["conditional"],
+            network.model,
+            network.input_shape,
+            side=network.side,
+            constraints=role_of(name, network.side, experiment).constraints_of(experiment),
+            conditional=network.conditional,
         )
-    described["rematerialize"] = experiment.rematerialize
-    return {name: Network(model, role=name, **described) for name, (model, _) in models.items()}
+    return networks
 
 
-def build_generator(
-    architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
+def build_network(
+    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
 ) -> Network:
-    """Builds a generator alone, outside any strategy, under the names that `build_networks` gives it."""
+    """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
+
+    Raises:
+        ConfigError: There is no such network.
+    """
     _reset_names()
     with _seeded(0), _precision(precision):
-        model, _ = _model(ROLES[GENERATOR], architecture, sample_shape, classes)
-    conditional = bool(architecture.conditional)
-    return Network(model, role=GENERATOR, maker=selector_of(architecture), conditional=conditional)
-
-
-def _weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose second input is `(n, classes)` of floats; None for one that takes numbers."""
-    inputs = getattr(model, "inputs", None) or []
-    if len(inputs) != 2 or len(inputs[1].shape) != 2 or not str(inputs[1].dtype).startswith("float"):
-        return None
-    return int(inputs[1].shape[1])
+        if name == GENERATOR:
+            return _network(GENERATOR, architecture, sample_shape, classes=classes)
+        further = _further(architecture, sample_shape, classes=classes, rematerialize=False)
+    if name not in further:
+        raise ConfigError(_unknown(name, architecture, further))
+    return further[name]
 
 
 def _reset_names() -> None:
@@ -179,14 +204,72 @@ def _reset_names() -> None:
     keras.config.set_dtype_policy(policy)
 
 
-def _model(
-    role: Role, architecture: Architecture, shape: tuple[int, ...], classes: int | None
-) -> tuple[keras.Model, tuple[str, ...]]:
-    """The model that an architecture makes for a role, built, and the names of its outputs."""
-    with plugin_code(selector_of(architecture), role.name):
-        model = optional.call(getattr(architecture, role.name), shape, classes=classes)
-    allowed = {GENERATOR: [(None, *shape)], CRITIC: [(None, 1), (None,)]}.get(role.name)
-    return _built(role.name, architecture, model, role.input_shape(architecture, shape), allowed)
+def _network(
+    role: str,
+    architecture: Architecture,
+    shape: tuple[int, ...],
+    loss: Loss | None = None,
+    *,
+    classes: int | None,
+    rematerialize: bool = False,
+) -> Network:
+    """The generator or the critic that an architecture makes."""
+    maker, conditional = selector_of(architecture), bool(architecture.conditional)
+    with plugin_code(maker, role):
+        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
+    input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
+    own = role == CRITIC and not takes(model, shape, 1 + conditional)
+    if own and (loss is None or not scores_itself(loss)):
+        raise IncompatibleError(
+            f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
+            f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
+            "example losses.ali, or a critic of examples."
+        )
+    if own:
+        output = graph_of(model).output
+    else:
+        inputs, count = keras.Input(input_shape), weighted_classes(model)
+        label = keras.Input((count,)) if count else keras.Input((), dtype="int64")
+        with plugin_code(maker, f"its {role}"):
+            output = model([inputs, label] if conditional else inputs)
+    check_output(role, model, output, [(None, *shape)] if role == GENERATOR else SCORES)
+    return Network(
+        model,
+        role=role,
+        maker=maker,
+        side=role,
+        outputs=tuple(output) if isinstance(output, dict) else (SCORE,),
+        input_shape=None if own else input_shape,
+        conditional=conditional,
+        rematerialize=rematerialize,
+    )
+
+
+def _further(
+    architecture: Architecture, shape: tuple[int, ...], *, classes: int | None, rematerialize: bool
+) -> dict[str, Network]:
+    """The networks of an architecture beside generator and critic, by name."""
+    maker, sides = selector_of(architecture), (GENERATOR, CRITIC)
+    with plugin_code(maker, "networks"):
+        given = optional.call(architecture.networks, shape, classes=classes)
+    further: dict[str, Network] = {}
+    for side, models in given.items() if isinstance(given, Mapping) else [(given, None)]:
+        if side not in sides or not isinstance(models, Mapping):
+            raise ContractError(
+                f"{maker} has {side!r:.60} in what networks returns. It must be a dict by the side that trains a "
+                "network, 'generator' or 'critic', of dicts by name: {'generator': {'encoder': model}}."
+            )
+        for name, model in models.items():
+            if name in (*sides, *further) or not (isinstance(name, str) and name.isidentifier()):
+                raise ContractError(
+                    f"{maker} names a network {name!r}. A name must be an identifier that no other network has; "
+                    f"{GENERATOR!r} and {CRITIC!r} are those that the methods of these names make."
+                )
+            outputs = outputs_of(name, maker, model)
+            further[name] = Network(
+                model, role=name, maker=maker, side=side, outputs=outputs, rematerialize=rematerialize
+            )
+    return further
 
 
 @contextlib.contextmanager
@@ -212,48 +295,6 @@ def _precision(precision: str) -> Iterator[None]:
         keras.config.set_dtype_policy(before)
 
 
-def _built(
-    role: str,
-    architecture: Architecture,
-    model: keras.Model,
-    input_shape: tuple[int, ...],
-    allowed: list[tuple[int | None, ...]] | None,
-) -> tuple[keras.Model, tuple[str, ...]]:
-    """Builds a model of any kind, subclasses of keras.Model included, by calling it on a symbolic input.
-
-    Returns:
-        The model, and the names of its outputs.
-    """
-    if not isinstance(model, keras.Model):
-        raise ContractError(
-            f"{selector_of(architecture)} returned {model!r} as its {role}; it must return a keras.Model."
-        )
-    inputs = keras.Input(input_shape)
-    label = keras.Input((classes,)) if (classes := _weighted_classes(model)) else keras.Input((), dtype="int64")
-    with plugin_code(selector_of(architecture), f"its {role}"):
-        output = model([inputs, label] if architecture.conditional else inputs)
-    names = tuple(output) if isinstance(output, dict) else (SCORE,)
-    if allowed is None:
-        return model, names
-    score = output.get(SCORE) if role == CRITIC and isinstance(output, dict) else output
-    if score is None:
-        raise ContractError(
-            f"The critic {model.name!r} returns a dict of {sorted(output)}; it must have a {SCORE!r}, "
-            f"{_either(allowed)}."
-        )
-    shape = tuple(score.shape) if isinstance(score, keras.KerasTensor) else type(score).__name__
-    if shape not in allowed:
-        which = f" as its {SCORE!r}" if score is not output else ""
-        raise ContractError(
-            f"The {role} {model.name!r} returns the shape {shape}{which}; it must be {_either(allowed)}."
-        )
-    return model, names
-
-
-def _either(shapes: list[tuple[int | None, ...]]) -> str:
-    return " or ".join(map(str, shapes))
-
-
 def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> None:
     """Refuses labels that are asked for and missing.
 
@@ -268,7 +309,47 @@ def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> Non
         )
 
 
-def _check_outputs(loss: Loss, model: keras.Model, outputs: tuple[str, ...]) -> None:
+def scores_itself(loss: Loss) -> bool:
+    """Whether a loss may say how the critic scores examples."""
+    return type(loss).scores is not Loss.scores
+
+
+def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:
+    """Refuses settings of networks that do not exist."""
+    architecture, further = experiment.architecture, [name for name in built if name not in ROLES]
+    settings = {"optimizer": experiment.optimizers, "constraints": experiment.network_constraints}
+    for kind, part in zip(settings, MAPPINGS, strict=True):
+        for name in settings[kind] or {}:
+            if name in ROLES:
+                own = getattr(ROLES[name], kind)
+                raise ConfigError(f"experiment.{part} names the {name}, whose setting is experiment.{own}.")
+            if name not in built:
+                raise ConfigError(f"experiment.{part}: {_unknown(name, architecture, further)}")
+
+
+def _unknown(name: str, architecture: Architecture, further: Collection[str]) -> str:
+    known = f"they are {', '.join(further)}" if further else "it has none"
+    return (
+        f"{name!r} is none of the networks that {selector_of(architecture)} has beside generator and critic; {known}."
+        f"{nearest(name, further)}"
+    )
+
+
+def _check_shared(built: Mapping[str, Network]) -> None:
+    """Refuses a variable of two networks, which two optimizers would train without knowing of each other."""
+    owners: dict[int, str] = {}
+    for name, each in built.items() if len(built) > len(ROLES) else ():
+        for variable in each.model.variables:
+            if owners.setdefault(id(variable), name) != name:
+                raise ContractError(
+                    f"The {name} {each.model.name!r} has the variable {variable.path!r} of the "
+                    f"{owners[id(variable)]}. A variable belongs to one network: make layers anew, or give one network "
+                    "several outputs."
+                )
+
+
+def _check_outputs(loss: Loss, critic: Network) -> None:
+    model, outputs = critic.model, critic.outputs
     missing = [name for name in loss.outputs if name not in outputs]
     if missing:
         raise IncompatibleError(

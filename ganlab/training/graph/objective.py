@@ -46,16 +46,15 @@ class Objective:
         log.add(f"{role}/loss", mean)
 
 
-def gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[tf.Tensor]:
+def graph_gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[Any]:
     """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
-    if tf.executing_eagerly():
-        gradients = tape.gradient(total, trained, unconnected_gradients="zero")
-    else:
-        gradients = tf.gradients(total, trained, unconnected_gradients="zero")
-    return [dense(value) for value in gradients]
+    given: list[Any] = tape.gradient(total, trained) if tf.executing_eagerly() else tf.gradients(total, trained)
+    return given
 
 
-def dense(value: Any) -> tf.Tensor:
-    """A gradient as a tensor."""
+def dense(value: Any, of: tf.Tensor) -> tf.Tensor:
+    """A gradient by a tensor as a tensor, zero where nothing leads to it."""
+    if value is None:
+        return tf.zeros_like(of)
     # The gradient of an embedding has only the rows that were looked up, and replicas and microbatches are summed.
     return tf.convert_to_tensor(value) if isinstance(value, tf.IndexedSlices) else value

@@ -10,7 +10,7 @@ from ganlab.interfaces import Schedule
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
-from ganlab.training.graph.roles import Role
+from ganlab.training.graph.roles import Role, written
 
 # Settings of Keras optimizers that act on each replica's own gradient, before the sum over replicas, or not at all.
 _PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
@@ -28,7 +28,7 @@ def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None)
         IncompatibleError: The experiment's optimizer has a setting that would be wrong, or without effect.
     """
     template, updates = role.optimizer_of(experiment), role.updates(experiment)
-    made = _made(role.optimizer, template, updates * experiment.steps)
+    made = _made(written(role.optimizer), template, updates * experiment.steps)
     if schedule is not None:
         made.learning_rate = Followed(schedule, updates, experiment.steps)
     return made
@@ -37,7 +37,7 @@ def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None)
 def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> keras.optimizers.Optimizer:
     if isinstance(template, keras.optimizers.LossScaleOptimizer):
         raise IncompatibleError(
-            f"experiment.{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
+            f"{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
             "scaled. Pass the optimizer inside it."
         )
     with plugin_code(selector_of(template), "get_config"):
@@ -45,14 +45,14 @@ def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> kera
     for setting in _PER_REPLICA:
         if config.get(setting):
             raise IncompatibleError(
-                f"experiment.{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient "
+                f"{part} sets {setting} = {config[setting]!r}, which acts on each replica's own gradient "
                 "before these are summed, so that the result would depend on the number of replicas. Leave it out."
             )
     if config.get("use_ema"):
-        raise IncompatibleError(f"experiment.{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")
+        raise IncompatibleError(f"{part} sets use_ema. Use experiment.ema_decay, which ganlab samples from.")
     if config.get("loss_scale_factor"):
         raise IncompatibleError(
-            f"experiment.{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
+            f"{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
             "by it, but losses are not scaled. Leave it out."
         )
     fill_decay_steps(config, updates)

@@ -15,7 +15,7 @@ from ganlab.training.graph.calls import Calls, Wrapped
 from ganlab.training.graph.networks import Network, NetworkFunction
 from ganlab.training.graph.optimizers import own_optimizer
 from ganlab.training.graph.replica import Draws
-from ganlab.training.graph.roles import Role
+from ganlab.training.graph.roles import CRITIC, Role
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.values import PlayerValues, Tensors
 from ganlab.training.graph.variables import assign_changed, read, untrained, value_of
@@ -42,7 +42,7 @@ class Player:
     def __init__(self, role: Role, network: Network, constraints: Sequence[Constraint]) -> None:
         """Takes the network and shows it to its constraints; `constrain` and `equip` make the variables."""
         self.role, self.network = role, network
-        self.stack = ConstraintStack(constraints, unique_names(constraints), role.constraints)
+        self.stack = ConstraintStack(constraints, unique_names(constraints), role.constraints, role.side)
         self.stack.prepare(network.model)
         self.weights: dict[str, Any] = network.weights
         self.buffers: dict[str, Any] = network.buffers
@@ -52,7 +52,7 @@ class Player:
     def constrain(self) -> None:
         """Projects the weights, and makes the variables of the constraints, in the strategy's scope."""
         parameters, states = self._initial()
-        prefix = self.role.constraints.removesuffix("constraints")
+        prefix = "" if self.role.name == CRITIC else f"{self.role.name}_"
         self.parameters = [
             {k: keras.Variable(value, name=f"{prefix}parameter_{i}_{j}") for j, (k, value) in enumerate(group.items())}
             for i, group in enumerate(parameters)
@@ -141,7 +141,7 @@ class Player:
             **others: Other networks by role, for constraints that take them.
         """
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
-        return Wrapped(plain, self.stack.transform(plain, draws, **others))
+        return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
 
     def project(self) -> None:
         """Moves the weights to where the constraints allow them; called in a replica's context."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import tensorflow as tf
@@ -16,8 +17,9 @@ from ganlab.plugins.recipes import selector_of
 def check_layers(
     role: str,
     model: keras.Model,
-    input_shape: tuple[int, ...],
+    input_shape: tuple[int, ...] | None,
     *,
+    side: str = "critic",
     constraints: Sequence[Constraint] = (),
     conditional: bool = False,
 ) -> None:
@@ -26,7 +28,8 @@ def check_layers(
     Args:
         role: The network's, for the message.
         model: The built model.
-        input_shape: The shape of one example of its input.
+        input_shape: The shape of one example of its input; None for a model that says what its inputs are.
+        side: In whose update it is trained.
         constraints: The network's constraints.
         conditional: Whether it takes labels too.
 
@@ -36,26 +39,31 @@ def check_layers(
     layers = [model, *layers_of(model)]
     for layer in layers:
         _check_regularizers(role, layer)
-        _check_statistics(role, layer, constraints if role == "critic" else ())
+        _check_statistics(role, layer, constraints if side == "critic" else ())
     for variable in model.variables:
         if getattr(variable, "regularizer", None) is not None:
             raise own_loss(f"The {role}'s weight {variable.path!r} has a regularizer")
     _check_seeds(role, model, input_shape, conditional)
-    differentiating = next((selector_of(c) for c in constraints if differentiates(c, role)), "")
+    differentiating = next((selector_of(c) for c in constraints if differentiates(c, side)), "")
     for layer in layers if differentiating else ():
-        _check_derivatives(role, layer, differentiating)
+        _check_derivatives(role, side, layer, differentiating)
 
 
-def differentiates(constraint: Constraint, role: str = "critic") -> bool:
+def differentiates(constraint: Constraint, side: str = "critic") -> bool:
     """Whether a constraint takes the gradient of a network by its input, as declared or inferred from its methods."""
     if constraint.differentiates is not None:
         return bool(constraint.differentiates)
-    return _takes_examples(constraint, role)
+    return _takes_examples(constraint, side)
 
 
 def layers_of(model: keras.Model) -> list[keras.layers.Layer]:
     """Every layer inside a model or a layer, at any depth."""
     return list(model._flatten_layers(include_self=False, recursive=True))
+
+
+def graph_of(model: keras.Model) -> keras.Model:
+    """The functional model whose symbolic tensors are a model's: that inside a `keras.Sequential`, or itself."""
+    return getattr(model, "_functional", None) or model
 
 
 def named(role: str, layer: keras.layers.Layer) -> str:
@@ -118,22 +126,26 @@ def _check_statistics(role: str, layer: keras.layers.Layer, constraints: Sequenc
         )
 
 
-def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...], conditional: bool) -> None:
+def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...] | None, conditional: bool) -> None:
     kept = seed_generators(model)
     if not kept:
         return
     drawn: list[keras.random.SeedGenerator] = []
 
-    def call(x: tf.Tensor) -> None:
+    def call(x: Any) -> None:
         with keras.StatelessScope() as scope:
             try:
-                model([x, _some_labels(model)] if conditional else x, training=True)
+                model([x, _some_labels(model)] if conditional and input_shape else x, training=True)
             finally:
                 drawn.extend(seed for _, seed in kept if scope.get_current_value(seed.state) is not None)
 
     # Recurrent layers keep a seed even without dropout. A failure here comes again in the step, with a better message.
     with contextlib.suppress(Exception):
-        tf.function(call, autograph=False).get_concrete_function(tf.TensorSpec((2, *input_shape), tf.float32))
+        if input_shape is None:
+            x = keras.tree.map_structure(_rows, graph_of(model).input)
+        else:
+            x = tf.TensorSpec((2, *input_shape), tf.float32)
+        tf.function(call, autograph=False).get_concrete_function(x)
     for layer, seed in kept:
         if seed in drawn:
             raise IncompatibleError(
@@ -149,7 +161,11 @@ def _some_labels(model: keras.Model) -> tf.Tensor:
     return tf.zeros([2], tf.int64)
 
 
-def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) -> None:
+def _rows(x: Any) -> tf.TensorSpec:
+    return tf.TensorSpec((2, *x.shape[1:]), x.dtype)
+
+
+def _check_derivatives(role: str, side: str, layer: keras.layers.Layer, constraint: str) -> None:
     """Refuses Keras' layers that are right when differentiated once, but wrong or impossible when twice."""
     layers = keras.layers
     call = type(layer).call  # a class that inherits may compute something else
@@ -165,7 +181,7 @@ def _check_derivatives(role: str, layer: keras.layers.Layer, constraint: str) ->
         return
     raise IncompatibleError(
         f"{named(role, layer)} cannot be used under {constraint}, which trains on the {role}'s gradient by its "
-        f"{'examples' if role == 'critic' else 'latent vectors'}: {why}. Use ganlab.layers.{instead}, with the "
+        f"{'examples' if side == 'critic' else 'latent vectors'}: {why}. Use ganlab.layers.{instead}, with the "
         "same output."
     )
 
@@ -182,6 +198,6 @@ def _interpolated(interpolation: str) -> str:
     return f"TensorFlow has no second derivative of {interpolation} resizing"
 
 
-def _takes_examples(constraint: Constraint, role: str = "critic") -> bool:
-    kind, penalty = type(constraint), "penalty" if role == "critic" else "generator_penalty"
+def _takes_examples(constraint: Constraint, side: str = "critic") -> bool:
+    kind, penalty = type(constraint), "penalty" if side == "critic" else "generator_penalty"
     return any(getattr(kind, method) is not getattr(Constraint, method) for method in (penalty, "transform"))

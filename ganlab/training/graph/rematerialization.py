@@ -65,6 +65,8 @@ class Segments:
             Its output, the values of variables that layers would have assigned, by the variable's `id`, and whether a
             layer added a loss.
         """
+        if isinstance(inputs, dict) and set(inputs) == {end.name for end in self._inputs}:
+            inputs = [inputs[end.name] for end in self._inputs]
         reached = {id(end): tensor for end, tensor in zip(self._inputs, keras.tree.flatten(inputs), strict=True)}
         values, losses = {id(variable): value for variable, value in mapping}, False
         after = dict[int, tf.Tensor]()

@@ -156,7 +156,7 @@ class ReplicaView:
         if reduce not in LOCAL_REDUCTIONS:
             known = ", ".join(LOCAL_REDUCTIONS)
             raise ContractError(f"{self._name} logged {name!r} with reduce={reduce!r}; it must be one of {known}.")
-        if name == _BOUND and self._kind.endswith("constraints"):
+        if name == _BOUND and "constraints" in self._kind:
             raise ContractError(
                 f"{self._name} logged {name!r}, the name of what lipschitz_bound returns. Choose another one."
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ganlab.composition import Experiment
-from ganlab.interfaces import Architecture, Constraint
+from ganlab.interfaces import Constraint
 
 GENERATOR, CRITIC = "generator", "critic"
 
@@ -16,32 +16,30 @@ class Role:
     """The role of a network.
 
     Attributes:
-        name: Its name: in checkpoints, in messages, and of the architecture's method that makes the network.
+        name: Its name, in checkpoints and in messages.
         side: In whose update it is trained, the critic's or the generator's.
-        optimizer: The setting of the experiment that has its optimizer. Each role gets an optimizer of its own.
-        constraints: The setting that has its constraints; empty for none.
-        of_latents: Whether its input is latent vectors; else it is examples.
-        averaged: Whether moving averages of it are kept where the experiment asks for them.
+        optimizer: The setting of the experiment that has its optimizer, with `/` before a network's name. Each role
+            gets an optimizer of its own.
+        constraints: The setting that has its constraints, likewise.
     """
 
     name: str
     side: str
     optimizer: str
-    constraints: str = ""
-    of_latents: bool = False
-    averaged: bool = False
+    constraints: str
 
-    def input_shape(self, architecture: Architecture, sample_shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of one row of its input."""
-        return (int(architecture.latent_dim),) if self.of_latents else sample_shape
+    @property
+    def averaged(self) -> bool:
+        """Whether moving averages of it are kept where the experiment asks for them."""
+        return self.side == GENERATOR
 
     def constraints_of(self, experiment: Experiment) -> tuple[Constraint, ...]:
         """Its constraints in an experiment."""
-        return tuple(getattr(experiment, self.constraints)) if self.constraints else ()
+        return tuple(_value(experiment, self.constraints))
 
     def optimizer_of(self, experiment: Experiment) -> Any:
         """The experiment's optimizer for it, of which a run makes its own."""
-        return getattr(experiment, self.optimizer)
+        return _value(experiment, self.optimizer)
 
     def updates(self, experiment: Experiment) -> int:
         """How often it is trained in one step."""
@@ -49,8 +47,28 @@ class Role:
 
 
 _TWO = (
-    Role(GENERATOR, GENERATOR, "generator_optimizer", "generator_constraints", of_latents=True, averaged=True),
+    Role(GENERATOR, GENERATOR, "generator_optimizer", "generator_constraints"),
     Role(CRITIC, CRITIC, "critic_optimizer", "constraints"),
 )
 # The roles of every experiment, in the order in which networks are built, which decides their initial weights.
 ROLES = {role.name: role for role in _TWO}
+
+
+def role_of(name: str, side: str, experiment: Experiment | None = None) -> Role:
+    """The role of a network: of a further one of the architecture, with the optimizer of its side or its own."""
+    if name in ROLES:
+        return ROLES[name]
+    own = experiment is not None and name in (experiment.optimizers or {})
+    return Role(name, side, f"optimizers/{name}" if own else f"{side}_optimizer", f"network_constraints/{name}")
+
+
+def written(setting: str) -> str:
+    """A setting of a role as experiment files and messages write it."""
+    part, _, name = setting.partition("/")
+    return f"experiment.{part}[{name!r}]" if name else f"experiment.{part}"
+
+
+def _value(experiment: Experiment, setting: str) -> Any:
+    part, _, name = setting.partition("/")
+    value = getattr(experiment, part)
+    return (value or {}).get(name, ()) if name else value

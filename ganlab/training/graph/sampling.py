@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.errors import ContractError
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Dataset
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
@@ -150,8 +150,15 @@ class Scorer:
         parts = [self._run(tf.convert_to_tensor(x[i : i + _BATCH], tf.float32)) for i in range(0, len(x), _BATCH)]
         return np.concatenate([part.numpy() for part in parts])
 
+    @property
+    def of_examples(self) -> bool:
+        """Whether the critic is a function of examples alone; one that is not cannot be called here."""
+        return self._player.network.input_shape is not None
+
     def bounds(self) -> dict[str, float]:
-        """Certified Lipschitz bounds by constraint, of those that give one."""
+        """Certified Lipschitz bounds by constraint, of those that give one, for a critic of examples alone."""
+        if not self.of_examples:
+            return {}
         with self._state.timed():
             return self._player.stack.bounds(self.effective())
 
@@ -168,6 +175,11 @@ class Scorer:
             effective: The weights.
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
         """
+        if not self.of_examples:
+            raise IncompatibleError(
+                f"The critic {self._player.network.model.name!r} has inputs beside examples, or others: this looks at "
+                "critics of examples alone. Leave out diagnostics that score examples."
+            )
         with self._state.timed():
             wrapped = self._player.function(effective, read(self._player.buffers), labels)
 

@@ -21,7 +21,7 @@ from ganlab.training.graph.lazy_penalty import lazily
 from ganlab.training.graph.networks import NetworkFunction, static_shape
 from ganlab.training.graph.plugin_state import next_state, tensors
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.roles import CRITIC, written
 from ganlab.training.graph.values import PlayerValues, Tensors
 
 
@@ -34,16 +34,22 @@ class ConstraintStack:
     Attributes:
         constraints: The constraints.
         names: Their names.
-        kind: "constraints" for those of the critic, "generator_constraints" for those of the generator.
+        kind: The setting that they stand in: "constraints" for those of the critic, "generator_constraints" for those
+            of the generator, "network_constraints/" and its name for those of a further network.
     """
 
-    def __init__(self, constraints: Sequence[Constraint], names: Sequence[str], kind: str = "constraints") -> None:
+    def __init__(
+        self, constraints: Sequence[Constraint], names: Sequence[str], kind: str = "constraints", side: str = CRITIC
+    ) -> None:
         self.constraints, self.names, self.kind = tuple(constraints), tuple(names), kind
-        check_count(kind, len(self.constraints))
-        self._stream = noise.CONSTRAINTS if kind == "constraints" else noise.GENERATOR_CONSTRAINTS
+        self._of_critic = side == CRITIC
+        # Those of further networks go on in the streams of their side's: numbers are counted within a stream.
+        streams = "constraints" if self._of_critic else "generator_constraints"
+        self._stream = noise.CONSTRAINTS if self._of_critic else noise.GENERATOR_CONSTRAINTS
+        check_count(kind, len(self.constraints), streams)
         for name, constraint in self._named():
             _check_spelling(name, constraint)
-            _check_network(name, constraint, kind)
+            _check_network(name, constraint, kind, self._of_critic)
             if not (isinstance(constraint.every, int) and constraint.every >= 1):
                 raise ContractError(
                     f"Constraint {name} has every = {constraint.every!r}; it must be a whole number of at least 1: its "
@@ -72,11 +78,11 @@ class ConstraintStack:
         return parameters, states
 
     def advance(
-        self, values: PlayerValues, batch: Batch, draws: Draws, log: Log, **functions: NetworkFunction
+        self, values: PlayerValues, batch: Batch, draws: Draws, log: Log, **optional_ones: Any
     ) -> list[Tensors]:
         """The states for this update: constants in its gradient, no matter what they were computed from.
 
-        `functions` are networks by role, for those constraints that take them.
+        `optional_ones` are functions of networks, for those constraints that take them.
         """
         weights, parameters, states = values.weights, values.parameters, values.states
         advanced = []
@@ -84,7 +90,7 @@ class ConstraintStack:
             view = ReplicaView(name, self._stream + 2 * i, draws, log, kind=self.kind)
             with _code(name, "advance"):
                 given = optional.call(
-                    constraint.advance, weights, {**states[i], **parameters[i]}, batch, view, **functions
+                    constraint.advance, weights, {**states[i], **parameters[i]}, batch, view, **optional_ones
                 )
                 advanced.append(next_state(f"Constraint {name}", given, states[i], parameters[i]))
             if i + 1 < len(self.constraints):
@@ -99,13 +105,14 @@ class ConstraintStack:
         return weights
 
     def transform(
-        self, function: NetworkFunction, draws: Draws | None = None, **others: NetworkFunction
+        self, function: NetworkFunction, draws: Draws | None = None, *, scores: bool = True, **others: NetworkFunction
     ) -> NetworkFunction:
         """The network's function, wrapped by every constraint.
 
         Args:
             function: The network.
             draws: The source of random numbers; None outside of training.
+            scores: Whether it gives scores.
             **others: Other networks by role, for constraints that take them.
         """
         for i, (name, constraint) in enumerate(self._named()):
@@ -114,7 +121,7 @@ class ConstraintStack:
                 view = ReplicaView(name, self._stream + 2 * i + 1, draws, None, kind=self.kind)
             with _code(name, "transform"):
                 function = optional.call(constraint.transform, function, replica=view, **others)
-            function = _blaming(name, function, self.kind == "constraints")
+            function = _blaming(name, function, scores)
         return function
 
     def penalties(
@@ -123,20 +130,21 @@ class ConstraintStack:
         values: PlayerValues,
         draws: Draws,
         log: Log,
-        **functions: NetworkFunction,
+        *functions: NetworkFunction,
+        **optional_ones: Any,
     ) -> tf.Tensor | None:
         """The sum of the penalties of each example, `(local_batch,)` float32; None if there are none.
 
-        `functions` are the networks by role.
+        `functions` are the networks that a penalty takes first: its own, and on the generator's side the critic.
+        `optional_ones` are further ones, for those constraints that take them.
         """
         total, rows = None, draws.local_batch
-        method = "penalty" if self.kind == "constraints" else "generator_penalty"
-        networks = [functions[role] for role in ((CRITIC,) if self.kind == "constraints" else (GENERATOR, CRITIC))]
+        method = "penalty" if self._of_critic else "generator_penalty"
         for i, constraint in enumerate(self.constraints):
             if getattr(getattr(constraint, method), "__func__", None) is getattr(Constraint, method):
                 continue
-            given = [*networks, batch, _state(values, i)]
-            penalty = partial(self._penalty, i, constraint, method, given, draws=draws, functions=functions)
+            given = [*functions, batch, _state(values, i)]
+            penalty = partial(self._penalty, i, constraint, method, given, draws=draws, optional_ones=optional_ones)
             every = constraint.every
             value = penalty(log) if every == 1 else lazily(penalty, every, batch.step, rows, log)
             if value is not None:
@@ -152,12 +160,12 @@ class ConstraintStack:
         log: Log,
         *,
         draws: Draws,
-        functions: Mapping[str, NetworkFunction],
+        optional_ones: Mapping[str, Any],
     ) -> tf.Tensor | None:
         name = self.names[i]
         view = ReplicaView(name, self._stream + 2 * i + 1, draws, log, every=constraint.every, kind=self.kind)
         with _code(name, method):
-            value = optional.call(getattr(constraint, method), *given, view, **functions)
+            value = optional.call(getattr(constraint, method), *given, view, **optional_ones)
             if value is None:
                 return None
             value = tf.convert_to_tensor(value)
@@ -169,9 +177,9 @@ class ConstraintStack:
             )
         return _as_float32(f"Constraint {name} returned a penalty", value)
 
-    def takes(self, role: str) -> bool:
-        """Whether an `advance` takes the function of a network."""
-        return any(optional.takes(constraint.advance, role) for constraint in self.constraints)
+    def takes(self, name: str) -> bool:
+        """Whether an `advance` has an optional parameter."""
+        return any(optional.takes(constraint.advance, name) for constraint in self.constraints)
 
     def weight_penalty(self, effective: Tensors, values: PlayerValues) -> tf.Tensor | None:
         """The sum of the weight penalties, a float32 scalar; None if there are none."""
@@ -239,14 +247,19 @@ class ConstraintStack:
         return _same_weights(name, "reparameterize", weights, effective)
 
 
-def check_count(kind: str, count: int) -> None:
-    """Refuses more components of a kind than there are streams of random numbers for.
+def check_count(kind: str, count: int, streams: str = "") -> None:
+    """Refuses more components of a setting than there are streams of random numbers for.
+
+    Args:
+        kind: The setting.
+        count: How many it has.
+        streams: The setting whose streams they draw from, if not its own.
 
     Raises:
         ContractError: There are too many.
     """
-    if count > noise.MOST.get(kind, 0):
-        raise ContractError(f"experiment.{kind} has {count} components; there may be at most {noise.MOST[kind]}.")
+    if count > (most := noise.MOST.get(streams or kind, 0)):
+        raise ContractError(f"{written(kind)} has {count} components; there may be at most {most}.")
 
 
 def _state(values: PlayerValues, i: int) -> Tensors:
@@ -274,7 +287,7 @@ def _check_spelling(selector: str, constraint: Constraint) -> None:
             )
 
 
-def _check_network(name: str, constraint: Constraint, kind: str) -> None:
+def _check_network(name: str, constraint: Constraint, kind: str, of_critic: bool) -> None:
     """Refuses a constraint that acts on the other network alone: here it would have no effect.
 
     Raises:
@@ -284,12 +297,12 @@ def _check_network(name: str, constraint: Constraint, kind: str) -> None:
     def overrides(method: str) -> bool:
         return getattr(type(constraint), method) is not getattr(Constraint, method)
 
-    here, there = ("penalty", "generator_penalty") if kind == "constraints" else ("generator_penalty", "penalty")
+    here, there = ("penalty", "generator_penalty") if of_critic else ("generator_penalty", "penalty")
     of_generator = here == "penalty" and _needs_critic(constraint)
     if of_generator or (overrides(there) and not any(map(overrides, (here, *_ON_EITHER)))):
         other, right = ("generator", "generator_constraints") if here == "penalty" else ("critic", "constraints")
         raise IncompatibleError(
-            f"Constraint {name} acts on the {other} alone, and has no effect in experiment.{kind}. Put it in "
+            f"Constraint {name} acts on the {other} alone, and has no effect in {written(kind)}. Put it in "
             f"experiment.{right}."
         )
 
@@ -304,17 +317,17 @@ def _code(name: str, method: str) -> AbstractContextManager[None]:
     return plugin_code(f"constraints.{name}", method)
 
 
-def _blaming(name: str, function: NetworkFunction, of_critic: bool) -> NetworkFunction:
+def _blaming(name: str, function: NetworkFunction, scores: bool) -> NetworkFunction:
     """The function of a transform; its errors name the plugin like all others."""
     if not callable(function):
         raise ContractError(
             f"Constraint {name} returned {function!r:.60} in transform; it must return a function of examples."
         )
 
-    def transformed(x: tf.Tensor) -> tf.Tensor:
+    def transformed(x: Any) -> Any:
         with _code(name, "transform"):
-            values = tf.convert_to_tensor(function(x))
-        if of_critic and values.shape.rank not in (None, 1):
+            values = tf.nest.map_structure(tf.convert_to_tensor, function(x))
+        if scores and values.shape.rank not in (None, 1):
             raise ContractError(
                 f"The function that constraint {name} returned in transform gives the shape {static_shape(values)} for "
                 f"{static_shape(x)}; it must give one score per example."

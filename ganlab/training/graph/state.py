@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import keras
@@ -14,12 +15,12 @@ from ganlab.plugins import scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.augmenting import Augmentations
-from ganlab.training.graph.calls import Wrapped
+from ganlab.training.graph.calls import Deferred, Wrapped
 from ganlab.training.graph.networks import NetworkFunction, build_networks
 from ganlab.training.graph.players import Player, under
 from ganlab.training.graph.plugin_state import tensors
 from ganlab.training.graph.replica import Draws
-from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, Role
+from ganlab.training.graph.roles import CRITIC, GENERATOR, role_of
 from ganlab.training.graph.values import Tensors, Values
 from ganlab.training.graph.variables import raw, read, untrained, values_of
 
@@ -34,19 +35,14 @@ class TrainingState:
         schedules: The schedules of parameters, by the tag that their values are logged under.
     """
 
-    def __init__(self, experiment: Experiment, roles: Mapping[str, Role] = ROLES) -> None:
-        """Makes the variables.
-
-        Args:
-            experiment: The experiment.
-            roles: The roles of the networks that it trains, by name.
-        """
+    def __init__(self, experiment: Experiment) -> None:
+        """Makes the variables of an experiment."""
         self.schedules = schedules(experiment)
         self._steps, self._step = experiment.steps, 0
         # For functions outside the step, which are traced once and called after any number of updates.
         self._clock = tf.Variable(0, dtype=tf.int64, trainable=False) if self.schedules else None
         with self.timed():
-            self._make(experiment, roles)
+            self._make(experiment)
 
     @property
     def step(self) -> int:
@@ -63,8 +59,9 @@ class TrainingState:
         """Context manager: scheduled parameters have the values of this state's step."""
         return contextlib.nullcontext() if self._clock is None else scheduled.at(self._clock, self._steps)
 
-    def _make(self, experiment: Experiment, roles: Mapping[str, Role]) -> None:
-        networks = build_networks(experiment, roles)
+    def _make(self, experiment: Experiment) -> None:
+        networks = build_networks(experiment)
+        roles = {name: role_of(name, network.side, experiment) for name, network in networks.items()}
         self.players = {
             name: Player(role, networks[name], role.constraints_of(experiment)) for name, role in roles.items()
         }
@@ -97,26 +94,30 @@ class TrainingState:
         """The players in the order of their updates: those of the critic's side come first."""
         return sorted(self.players.values(), key=lambda player: player.role.side != CRITIC)
 
-    def function(self, role: str, draws: Draws, values: Values, data: Tensors, stream: int) -> Wrapped:
+    def function(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Wrapped:
         """A network in an update as its constraints make it.
 
         Args:
             role: Its role.
-            draws: The source of random numbers.
+            draws: The source of random numbers; None for layers as in inference.
             values: What the update computes with.
             data: The update's rows, whose `labels` a conditional network takes.
             stream: The stream that its layers draw from.
         """
         player, own = self.players[role], values.players[role]
         others: dict[str, NetworkFunction] = {}
-        if role != CRITIC:
+        if player.role.side != CRITIC:
             others[CRITIC] = self.deferred(CRITIC, draws, values, data, stream)
         effective = player.stack.effective(own)
         return player.function(effective, own.buffers, data.get("labels"), draws, stream, **others)
 
-    def deferred(self, role: str, draws: Draws, values: Values, data: Tensors, stream: int) -> NetworkFunction:
-        """The same network, made anew in each call, so that one that is not called costs nothing."""
-        return lambda x: self.function(role, draws, values, data, stream)(x)
+    def deferred(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Deferred:
+        """The same network, made anew in each call."""
+        return Deferred(partial(self.function, role, draws, values, data, stream))
+
+    def networks(self, draws: Draws | None, values: Values, data: Tensors, stream: int) -> dict[str, NetworkFunction]:
+        """All of them, made anew in each call, by name."""
+        return {role: self.deferred(role, draws, values, data, stream) for role in self.players}
 
     def variables(self) -> dict[str, tf.Variable]:
         """Every variable of the run under a stable name."""

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
-from typing import ClassVar
+import functools
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.errors import ContractError
 from ganlab.interfaces import Batch
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation
+from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.gradients import Gradients, Result, is_local, may_compile
 from ganlab.training.graph.loss_calls import LossCalls
+from ganlab.training.graph.networks import SCORE, NetworkFunction
+from ganlab.training.graph.objective import Objective, dense
 from ganlab.training.graph.ordering import after_reads
-from ganlab.training.graph.players import Player
 from ganlab.training.graph.replica import Draws, Log, Metric
-from ganlab.training.graph.roles import CRITIC
+from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors, Values
 from ganlab.training.graph.variables import assign_changed, assign_groups
@@ -30,6 +36,8 @@ class Update(abc.ABC):
     Attributes:
         side: The side.
         stream: The stream that the layers of the networks under the gradient draw from.
+        other_stream: That of the other networks.
+        order: The order in which real examples and samples are scored.
         experiment: The experiment.
         state: The state.
         players: The networks that this update trains.
@@ -41,6 +49,8 @@ class Update(abc.ABC):
 
     side: ClassVar[str]
     stream: ClassVar[int]
+    other_stream: ClassVar[int]
+    order: ClassVar[tuple[str, str]]
 
     def __init__(
         self,
@@ -48,7 +58,6 @@ class Update(abc.ABC):
         state: TrainingState,
         *,
         size: int,
-        through: Sequence[Player] = (),
         compiled: bool,
         shared: bool = False,
     ) -> None:
@@ -58,7 +67,6 @@ class Update(abc.ABC):
             experiment: The experiment.
             state: Its variables.
             size: The rows of the global batch.
-            through: Further networks that the gradient goes through.
             compiled: Whether XLA compiles the gradient.
             shared: Whether several updates of an iteration share a trace, where they can.
         """
@@ -67,7 +75,10 @@ class Update(abc.ABC):
         self.shares = experiment.replicas * experiment.microbatches
         self.players = [player for player in state.players.values() if player.role.side == self.side]
         self._loss = LossCalls(experiment.loss)
-        self._networks = [player.network for player in (*self.players, *through)]
+        # The critic's gradient goes through no other network, unless a loss of several calls one.
+        through = self.side == GENERATOR or len(state.players) > len(ROLES)
+        others = [player for player in state.players.values() if through and player not in self.players]
+        self._networks = [player.network for player in (*self.players, *others)]
         synchronizes = next((layer for network in self._networks[::-1] if (layer := network.synchronizes)), "")
         self.gradients = Gradients(
             differentiation.explaining(self.part, *self._networks),
@@ -103,13 +114,94 @@ class Update(abc.ABC):
         batch = batch_of(data, self.size, draws)
         for player in self.players:
             role, stack = player.role.name, player.stack
-            # A constraint of the critic sees the critic alone; one of the generator's side all networks.
-            shown = [CRITIC] if self.side == CRITIC else [other.role.name for other in self.state.in_turn]
-            taken = [name for name in shown if stack.takes(name)]
-            functions = {name: self.state.function(name, draws, values, data, self.stream) for name in taken}
+            # A constraint's own network has the name of its side; one of the generator's side sees the critic too.
+            shown = {CRITIC: CRITIC, self.side: role}
+            functions: dict[str, Any] = {
+                name: self.state.function(of, draws, values, data, self.stream)
+                for name, of in shown.items()
+                if stack.takes(name)
+            }
+            functions["networks"] = self.state.networks(draws, values, data, self.stream)
             states = stack.advance(values.players[role], batch, draws, log, **functions)
             values = values.replaced(role, states=states)
         return values
+
+    def functions(
+        self, draws: Draws, values: Values, data: Tensors
+    ) -> tuple[dict[str, Wrapped], dict[str, NetworkFunction]]:
+        """The networks that this update trains, one function each under its gradient, and all networks, by name."""
+        own = {
+            player.role.name: self.state.function(player.role.name, draws, values, data, self.stream)
+            for player in self.players
+        }
+        return own, {**self.state.networks(draws, values, data, self.other_stream), **own}
+
+    def scored(
+        self, critic: Wrapped, networks: Mapping[str, NetworkFunction], batch: Batch, draws: Draws, log: Log
+    ) -> tuple[dict[str, tf.Tensor], Batch]:
+        """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
+        outputs: dict[str, Tensors] = {}
+        if (scores := self._loss.scores(self.side, batch, networks, draws, log)) is not None:
+            outputs = {name: {SCORE: x} for name, x in scores.items()}
+        else:
+            scores = {}
+            for name in self.order:
+                if (x := getattr(batch, name)) is not None:
+                    scores[name] = critic(x)
+                    outputs[name] = critic.plain.outputs(x, scores[name])
+        return scores, replace(batch, real_outputs=outputs.get("real", {}), fake_outputs=outputs["fake"])
+
+    def objective(
+        self,
+        loss: tf.Tensor,
+        batch: Batch,
+        values: Values,
+        draws: Draws,
+        log: Log,
+        own: Mapping[str, Wrapped],
+        shown: Mapping[str, NetworkFunction],
+        *others: NetworkFunction,
+        **optional_ones: Any,
+    ) -> Objective:
+        """A loss with the penalties of every network that this update trains.
+
+        Args:
+            loss: The loss of each example.
+            batch: The batch as constraints get it.
+            values: What the update computes with.
+            draws: The source of random numbers.
+            log: Takes the metrics.
+            own: The networks that it trains, by name.
+            shown: The same as their constraints get them.
+            *others: What penalties take beside their own network's function.
+            **optional_ones: What they may take.
+        """
+        for function in own.values():
+            function.plain.keeps_buffers = False  # the buffers from a penalty's calls are dropped
+        penalties, of_weights = [], []
+        for player in self.players:
+            role, stack = player.role.name, player.stack
+            given = shown[role], *others
+            penalties.append(stack.penalties(batch, values.players[role], draws, log, *given, **optional_ones))
+            of_weights.append(stack.weight_penalty(own[role].plain.weights, values.players[role]))
+        return Objective(loss, _sum(penalties), _sum(of_weights))
+
+    def tensors(self, gradients: Sequence[Any], trained: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The gradient as tensors.
+
+        Raises:
+            ContractError: None of it reaches a further network, which nothing trains.
+        """
+        left = list(gradients)
+        for player in self.players:
+            own, left = left[: len(player.trained)], left[len(player.trained) :]
+            if own and player.role.name not in ROLES and all(gradient is None for gradient in own):
+                raise ContractError(
+                    f"Nothing trains the network {player.role.name!r} of {selector_of(self.experiment.architecture)}: "
+                    f"the {self.side}'s loss and penalties do not depend on it. Use a loss or a constraint that calls "
+                    f"networks[{player.role.name!r}], or give the network to the other side."
+                )
+        return [dense(gradient, of) for gradient, of in zip(gradients, trained, strict=True)]
 
     def _draws(self, update: tf.Tensor) -> Draws:
         """The random numbers of an update; called in a replica's context."""
@@ -139,6 +231,12 @@ class Update(abc.ABC):
             assign_changed(player.buffers, result.buffers.get(role, {}), values.players[role].buffers)
             player.project()
         return values, result, metrics
+
+
+def _sum(terms: Sequence[tf.Tensor | None]) -> tf.Tensor | None:
+    """The sum of those terms that there are; None if there are none."""
+    given = [term for term in terms if term is not None]
+    return functools.reduce(operator.add, given) if given else None
 
 
 def batch_of(data: Tensors, size: int, draws: Draws) -> Batch:

@@ -50,4 +50,4 @@ class Values(NamedTuple):
 
 def may_be_infinite(name: str) -> bool:
     """Whether a variable of this name may hold infinity: the state of a constraint, for example before a minimum."""
-    return name.startswith("constraints/") and "/state/" in name
+    return name.startswith(("constraints/", "network_constraints/")) and "/state/" in name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.architectures.ali import ALI
 from ganlab_builtin.architectures.biggan import BigGAN
 from ganlab_builtin.architectures.biggan_deep import BigGANDeep
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
@@ -21,6 +22,7 @@ from ganlab_builtin.architectures.unit_pixels import UnitPixels
 def ganlab_architectures() -> dict[str, type]:
     """The architectures of this package."""
     return {
+        "ali": ALI,
         "biggan": BigGAN,
         "biggan_deep": BigGANDeep,
         "data_plus_noise": DataPlusNoise,

@@ -8,6 +8,7 @@ from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
 from ganlab_builtin.losses.features import FeatureMatching
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
+from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
@@ -18,6 +19,7 @@ from ganlab_builtin.losses.transport import CTransform
 def ganlab_losses() -> dict[str, type]:
     """The losses of this package."""
     return {
+        "ali": ALI,
         "auxiliary_classifier": AuxiliaryClassifier,
         "c_transform": CTransform,
         "cramer": Cramer,

@@ -21,6 +21,12 @@ class AroundAGame(ganlab.Loss):
         self.pairs, self.labels = pairs or game.pairs, labels or game.labels
         self.outputs = tuple(dict.fromkeys((*outputs, *game.outputs)))
 
+    def scores(
+        self, batch: ganlab.Batch, networks: Mapping[str, ganlab.Network], replica: ganlab.Replica
+    ) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The game's."""
+        return call(self.game.scores, batch, networks, replica=replica)
+
     def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[..., tf.Tensor] | None:
         """The game's."""
         return call(self.game.witness, batch, replica=replica)
@@ -47,9 +53,11 @@ class AroundAGame(ganlab.Loss):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss of the critic, `(n,)`."""
-        return call(self.game.critic, real_scores, fake_scores, batch=batch, replica=replica, state=state)
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
+        return call(self.game.critic, real_scores, fake_scores, **given)
 
     def generator(
         self,
@@ -59,7 +67,9 @@ class AroundAGame(ganlab.Loss):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss of the generator, `(n,)`."""
         scores: list[Any] = [fake_scores, *([real_scores] if self.game.pairs else [])]
-        return call(self.game.generator, *scores, batch=batch, replica=replica, state=state)
+        given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
+        return call(self.game.generator, *scores, **given)

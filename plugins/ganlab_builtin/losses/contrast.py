@@ -62,9 +62,10 @@ class D2DCrossEntropy(AroundAGame):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss, plus `weight` times the cross-entropy of real examples, `(n,)`."""
-        game = super().critic(real_scores, fake_scores, batch, replica, state)
+        game = super().critic(real_scores, fake_scores, batch, replica, state, networks)
         return game + self.weight * self._entropy(batch.real_outputs, batch.labels, replica)
 
     def generator(
@@ -75,9 +76,10 @@ class D2DCrossEntropy(AroundAGame):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss, plus `weight` times the cross-entropy of samples, `(n,)`."""
-        game = super().generator(fake_scores, real_scores, batch=batch, replica=replica, state=state)
+        game = super().generator(fake_scores, real_scores, batch=batch, replica=replica, state=state, networks=networks)
         return game + self.weight * self._entropy(batch.fake_outputs, batch.labels, replica)
 
     def _entropy(self, outputs: Mapping[str, tf.Tensor], labels: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:

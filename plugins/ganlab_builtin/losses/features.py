@@ -43,6 +43,7 @@ class FeatureMatching(AroundAGame):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The squared distance of the means, the same for every sample, `(n,)`."""
         real, fake = (rows(outputs[self.output]) for outputs in (batch.real_outputs, batch.fake_outputs))

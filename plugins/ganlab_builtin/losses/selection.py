@@ -46,9 +46,12 @@ class TopK(AroundAGame):
         batch: ganlab.Batch,
         replica: ganlab.Replica,
         state: Mapping[str, tf.Tensor],
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss times batch / k at the k best samples, 0 at the others, `(n,)`."""
-        losses = super().generator(fake_scores, real_scores, batch=batch, replica=replica, state=state)
+        losses = super().generator(
+            fake_scores, real_scores, batch=batch, replica=replica, state=state, networks=networks
+        )
         own, size = fixed(fake_scores)[:, None], batch.size
         others = replica.gather(fixed(fake_scores))[None]
         # Of equal scores the earlier one in the batch is ahead: exactly k are kept.

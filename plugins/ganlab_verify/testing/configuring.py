@@ -94,16 +94,12 @@ def _construction(kind: str, make: Callable[[], Any]) -> tuple[str, Callable[...
     if recipe is not None:
         factory = plugins.current().component(recipe.kind, recipe.name).factory
         return recipe.name, factory.make, dict(recipe.arguments)
-    if kind in ("strategies", "optimizers"):
-        pytest.skip(
-            f"make returned a TensorFlow object, which does not record how it was made. Make it by its registered "
-            f"factory, ganlab.component({kind!r}, NAME)(...), to have its parameters checked."
-        )
     maker = type(made)
-    if type(make()) is not maker:
+    if kind in ("strategies", "optimizers") or type(make()) is not maker:
         pytest.skip(
-            f"make returned a {maker.__name__} of a class that is made anew each time. Make it by its registered "
-            f"factory, ganlab.component({kind!r}, NAME)(...), to have its parameters checked."
+            "make returned a TensorFlow object, or one of a class that is made anew each time, which does not record "
+            f"how it was made. Make it by its registered factory, ganlab.component({kind!r}, NAME)(...), to have its "
+            "parameters checked."
         )
     return maker.__name__.lower(), maker, {k: described(v) for k, v in _arguments(maker, make).items()}
 

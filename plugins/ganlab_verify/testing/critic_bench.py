@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +100,7 @@ class Bench:
         """The constraint's `advance`."""
         view = ReplicaView(self.name, _ADVANCE, draws, Log())
         given = self.weights, {**self.initial, **self.parameters}, self.batch, view
-        return self._call("advance", *given, critic=self._critic(draws))
+        return self._call("advance", *given, critic=self._critic(draws), networks=self._networks(draws))
 
     def transform(self, draws: Draws, critic: Critic | None = None) -> Critic:
         """The constraint's `transform` of the plain critic, or of another."""
@@ -119,7 +120,7 @@ class Bench:
         view = ReplicaView(self.name, _PENALTY, draws, Log())
         view.count = replicas
         given = critic or self.transform(draws), batch or self.batch, self.given, view
-        value = self._call("penalty", *given, generator=self._generator(draws))
+        value = self._call("penalty", *given, generator=self._generator(draws), networks=self._networks(draws))
         return None if value is None else tf.convert_to_tensor(value)
 
     def on_weights(self, method: str, constraint: Constraint | None = None) -> Any:
@@ -141,7 +142,7 @@ class Bench:
         with self.state.timed():
             gradients, *_ = self._step.critic.part(self.draws(), Log(), values, self.data)
         names = [*self.weights, *(f"the parameter {name!r}" for name in self.parameters)]
-        return {name: g.numpy() for name, g in zip(names, gradients, strict=True)}
+        return {name: g.numpy() for name, g in zip(names, gradients, strict=False)}  # the critic's come first
 
     def generator_gradients(self) -> dict[str, np.ndarray]:
         """The gradient of the generator's first update by each of its weights, as the engine computes it."""
@@ -149,7 +150,7 @@ class Bench:
         weights = values.players["generator"].weights
         with self.state.timed():
             gradients, *_ = self._step.generator.part(self.draws(), Log(), values, self.data)
-        return {name: g.numpy() for name, g in zip(weights, gradients, strict=True)}
+        return {name: g.numpy() for name, g in zip(weights, gradients, strict=False)}
 
     def rates(self) -> tuple[float, float]:
         """The learning rates of critic and generator at which the first update moves each by two hundredths."""
@@ -174,6 +175,9 @@ class Bench:
 
     def _generator(self, draws: Draws) -> Critic:
         return self.state.deferred("generator", draws, self._values, self.data, noise.FAKE_LAYERS)
+
+    def _networks(self, draws: Draws) -> Mapping[str, Critic]:
+        return self.state.networks(draws, self._values, self.data, noise.FAKE_LAYERS)
 
     def _call(self, method: str, *arguments: Any, **others: Any) -> Any:
         with plugin_code(self.name, method), self.state.timed():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab import Architecture, Batch, Loss
+from ganlab import Architecture, Batch, Constraint, Loss
 from ganlab.commands import plugin_code
-from ganlab.engine import Draws, Log, ReplicaView, noise, optional
+from ganlab.engine import Draws, Log, ReplicaView, TrainingState, noise, optional, scores_itself
 from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
@@ -19,12 +20,12 @@ from ganlab_verify.testing.trained import TrainedConformance
 _REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
 _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
 _CLASSES = 4
+_METHODS = ("critic", "generator")
 
 
 class LossConformance(TrainedConformance):
     """Checks a loss against its contract.
 
-    class TestMine(LossConformance):
     class TestMine(LossConformance):
         def make(self):
             return Mine()
@@ -39,11 +40,19 @@ class LossConformance(TrainedConformance):
     latent_dim: ClassVar[int] = parts.LATENT
     _cause: ClassVar[str] = "return each example's own loss: the core divides by the global batch size."
 
+    def architecture(self) -> Architecture | None:
+        """The architecture to train it with, for a loss that calls networks by name; None for the kit's."""
+        return None
+
     def _parts(self) -> dict[str, Any]:
-        loss = self.make()
+        loss, dataset = self.make(), parts.dataset(self.sample_shape)
+        if (architecture := self.architecture()) is not None:
+            return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
+        if scores_itself(loss) or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+            pytest.skip("It calls networks by name: return an architecture that has them from the method architecture.")
         if not (loss.labels or loss.outputs):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
-            return {"loss": loss, "architecture": networks, "dataset": parts.dataset(self.sample_shape)}
+            return {"loss": loss, "architecture": networks, "dataset": dataset}
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
         return {"loss": loss, "architecture": networks, "dataset": parts.LabelledPoints(self.sample_shape)}
 
@@ -69,13 +78,21 @@ class LossConformance(TrainedConformance):
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
-        losses = {}
+        networks, losses = self._networks(loss, draws), {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
             with plugin_code(name, method):
-                value = optional.call(getattr(loss, method), *given, batch=batch, replica=view, state=state)
+                others = {"batch": batch, "replica": view, "state": state, "networks": networks}
+                value = optional.call(getattr(loss, method), *given, **others)
                 losses[method] = tf.convert_to_tensor(value)
         return losses
+
+    def _networks(self, loss: Loss, draws: Draws) -> Mapping[str, Any]:
+        """The networks of its architecture, if it calls some by name."""
+        if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+            return {}
+        state = TrainingState(self._experiment(plain=True))
+        return state.networks(draws, state.values(), {}, noise.LAYERS)
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -157,28 +174,24 @@ class LossConformance(TrainedConformance):
 
     def _batch(self, loss: Loss, rows: int, changed: float) -> Batch:
         """A batch of labels, outputs and examples for a loss."""
-        random, more = np.random.default_rng(0), np.zeros([rows, 1], np.float32)
-        more[-1] = changed
-        shift = more.reshape([rows, *[1] * len(self.sample_shape)])
+        random, architecture = np.random.default_rng(0), self.architecture()
+
+        def drawn(*shape: int) -> tf.Tensor:
+            values = random.normal(size=(rows, *shape)).astype(np.float32)
+            values[-1] += changed
+            return tf.constant(values)
 
         def outputs() -> dict[str, tf.Tensor]:
-            names = [name for name in loss.outputs if name != "score"]
-            widths = {name: _CLASSES if name == "logits" else 8 for name in names}
-            return {
-                name: tf.constant(random.normal(size=(rows, w)).astype(np.float32) + more) for name, w in widths.items()
-            }
-
-        def examples() -> tf.Tensor:
-            return tf.constant(random.normal(size=(rows, *self.sample_shape)).astype(np.float32) + shift)
+            return {name: drawn(_CLASSES if name == "logits" else 8) for name in loss.outputs if name != "score"}
 
         real_outputs, fake_outputs = outputs(), outputs()
         return Batch(
-            real=examples(),
-            fake=examples(),
+            real=drawn(*self.sample_shape),
+            fake=drawn(*self.sample_shape),
             labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
             size=rows,
             step=tf.constant(0, tf.int64),
-            latent=tf.zeros([rows, self.latent_dim]),
+            latent=tf.zeros([rows, self.latent_dim if architecture is None else int(architecture.latent_dim)]),
             real_outputs=real_outputs,
             fake_outputs=fake_outputs,
         )

@@ -1,0 +1,428 @@
+"""Networks beside generator and critic: two critics and an encoder, as a plugin adds them."""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import Layers, assert_same, constraint, sgd, small, trained, values
+
+import ganlab
+from ganlab.training.checkpoints import Checkpoints, restore
+from ganlab.training.graph import noise
+from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.trainer import Trainer
+from ganlab.training.graph.variables import read, values_of
+
+pytestmark = pytest.mark.usefixtures("cpus")
+
+RATE, ENCODER_RATE, LIMIT, PULL = 0.05, 0.02, 0.2, 0.3
+
+
+def mlp(inputs, units, outputs):
+    hidden = keras.layers.Dense(units, activation="tanh", name="hidden")(inputs)
+    return keras.Model(inputs, keras.layers.Dense(outputs, name="out")(hidden))
+
+
+class Four(Layers):
+    """Generator, two critics, and an encoder of samples."""
+
+    def networks(self, sample_shape):
+        encoder = mlp(keras.Input(sample_shape), 5, self.latent_dim)
+        return {"generator": {"encoder": encoder}, "critic": {"second": mlp(keras.Input(sample_shape), 6, 1)}}
+
+
+class TwoCritics(ganlab.Loss):
+    """The game of Goodfellow et al. (2014) with one critic, least squares with the other, and latents to recover."""
+
+    def critic(self, real_scores, fake_scores, batch, networks):
+        second = networks["second"]
+        squares = (second(batch.real) - 1.0) ** 2 + second(batch.fake) ** 2
+        return tf.nn.softplus(-real_scores) + tf.nn.softplus(fake_scores) + 0.5 * squares
+
+    def generator(self, fake_scores, batch, networks, replica):
+        missed = tf.reduce_sum((networks["encoder"](batch.fake) - batch.latent) ** 2, axis=1)
+        replica.log("missed", missed)
+        return tf.nn.softplus(-fake_scores) + 0.5 * (networks["second"](batch.fake) - 1.0) ** 2 + PULL * missed
+
+
+def parts(**changed):
+    given = {
+        "architecture": Four(),
+        "loss": TwoCritics(),
+        "critic_optimizer": sgd(RATE),
+        "generator_optimizer": sgd(RATE),
+        "optimizers": {"encoder": sgd(ENCODER_RATE)},
+        "network_constraints": {"second": [constraint("weight_clipping", limit=LIMIT)]},
+        "critic_steps": 2,
+    }
+    return {**given, **changed}
+
+
+class Net:
+    """A network of two layers in float64, with its gradient by hand."""
+
+    def __init__(self, named, role):
+        own = {name: value for name, value in named.items() if name.startswith(f"{role}/weights/")}
+        self.names, self.weights = list(own), [np.asarray(value, np.float64) for value in own.values()]
+
+    def __call__(self, x):
+        kernel, bias, last, shift = self.weights
+        self.x, self.hidden = x, np.tanh(x @ kernel + bias)
+        return self.hidden @ last + shift
+
+    def back(self, upstream):
+        """The gradients of the weights and of the input for the last call."""
+        kernel, _, last, _ = self.weights
+        inner = upstream @ last.T * (1 - self.hidden**2)
+        own = [self.x.T @ inner, inner.sum(0), self.hidden.T @ upstream, upstream.sum(0)]
+        return own, inner @ kernel.T
+
+    def descend(self, rate, *gradients):
+        self.weights = [w - rate * sum(g) for w, *g in zip(self.weights, *gradients, strict=True)]
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def by_hand(experiment, first, steps):
+    """The weights after a loop of the same game, written without ganlab and TensorFlow but for the numbers drawn."""
+    nets = {role: Net(first, role) for role in ("generator", "critic", "second", "encoder")}
+    generator, critic, second, encoder = nets.values()
+    rows, inputs = experiment.batch_size, Inputs(experiment)
+
+    def latent(update, stream):
+        return noise.whole("normal", (rows, 3), seed=0, stream=stream, step=update).numpy().astype(np.float64)
+
+    for step in range(steps):
+        examples = inputs.of(tf.constant(step, tf.int64), 0)["real"].numpy().astype(np.float64)
+        for k in range(2):
+            fake = generator(latent(2 * step + k, noise.FAKE_LATENT))
+            of_real = critic.back(-sigmoid(-critic(examples[k])) / rows)[0]
+            of_fake = critic.back(sigmoid(critic(fake)) / rows)[0]
+            other_real = second.back((second(examples[k]) - 1) / rows)[0]
+            other_fake = second.back(second(fake) / rows)[0]
+            critic.descend(RATE, of_real, of_fake)
+            second.descend(RATE, other_real, other_fake)
+            second.weights = [np.clip(w, -LIMIT, LIMIT) for w in second.weights]
+        z = latent(step, noise.LATENT)
+        fake = generator(z)
+        _, by_critic = critic.back(-sigmoid(-critic(fake)) / rows)
+        _, by_second = second.back((second(fake) - 1) / rows)
+        of_encoder, by_encoder = encoder.back(2 * PULL * (encoder(fake) - z) / rows)
+        of_generator, _ = generator.back(by_critic + by_second + by_encoder)
+        encoder.descend(ENCODER_RATE, of_encoder)
+        generator.descend(RATE, of_generator)
+    return {name: w for net in nets.values() for name, w in zip(net.names, net.weights, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def one(cpus):
+    return trained(0, **parts())
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+def test_twenty_updates_are_those_of_a_loop_by_hand(one, replicas):
+    experiment = small(replicas, **parts())
+    trainer = Trainer(experiment)
+    first = values(trainer.state)
+    trainer.train(20)
+    after = values(trainer.state)
+    expected = by_hand(small(0, **parts()), first, 20)
+    assert sorted(expected) == sorted(name for name in after if "/weights/" in name)
+    for name, value in expected.items():
+        np.testing.assert_allclose(after[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert np.abs(value - first[name]).max() > 1e-3, name
+    assert max(np.abs(after[name]).max() for name in after if name.startswith("second/weights/")) == np.float32(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "changed"),
+    [
+        (2, {}),
+        (0, {"microbatches": 3}),
+        (2, {"microbatches": 2}),
+        (0, {"rematerialize": True}),
+        pytest.param(0, {"jit": "on"}, marks=pytest.mark.slow),
+        pytest.param(0, {"jit": "step"}, marks=pytest.mark.slow),
+        pytest.param(2, {"jit": "on"}, marks=pytest.mark.slow),
+    ],
+)
+def test_they_train_the_same_however_they_are_computed(one, replicas, changed):
+    assert_same(one, trained(replicas, **parts(**changed)))
+
+
+def test_a_resumed_run_has_the_same_bits(tmp_path):
+    adam = ganlab.component("optimizers", "adam")
+    settings = parts(
+        generator_optimizer=adam(learning_rate=0.01),
+        optimizers={"second": adam(learning_rate=0.02)},
+        network_constraints={"second": [constraint("spectral_norm")], "encoder": [constraint("weight_normalization")]},
+        ema_decay=0.5,
+    )
+    whole = Trainer(small(0, **settings))
+    whole.train(4)
+    saved = Checkpoints(tmp_path).save(
+        4, whole.state.variables(), np.zeros((0, 1, 1), np.float32), metrics=whole.metrics, replicas=1
+    )
+    whole.train(2)
+    assert saved.damage() is None
+    resumed = Trainer(small(0, **settings))
+    restore(saved, resumed.state.variables())
+    resumed.state.step = 4
+    resumed.train(2)
+    before, after = values(whole.state), values(resumed.state)
+    for name, value in before.items():
+        np.testing.assert_array_equal(after[name], value, err_msg=name)
+    assert {name.rpartition("/")[0] for name in before if "second" in name or "encoder" in name} == {
+        "encoder/weights/hidden",
+        "encoder/weights/out",
+        "encoder/average/hidden",
+        "encoder/average/out",
+        "encoder/optimizer",
+        "network_constraints/encoder/weight_normalization/parameters/hidden",
+        "network_constraints/encoder/weight_normalization/parameters/out",
+        "network_constraints/encoder/weight_normalization/average/hidden",
+        "network_constraints/encoder/weight_normalization/average/out",
+        "network_constraints/second/spectral_norm/state/hidden",
+        "network_constraints/second/spectral_norm/state/out",
+        "second/optimizer",
+        "second/weights/hidden",
+        "second/weights/out",
+    }
+
+
+def test_the_first_two_are_as_they_are_without_them():
+    alone, together = values(Trainer(small()).state), values(Trainer(small(architecture=Beside(), loss=Calls())).state)
+    assert list(alone) == [name for name in together if not name.startswith("encoder/")]
+    for name, value in alone.items():
+        np.testing.assert_array_equal(together[name], value, err_msg=name)
+
+
+class Beside(ganlab.Architecture):
+    """The networks of `small`, and an encoder."""
+
+    latent_dim = 3
+
+    def __init__(self, further=None):
+        self._mlp = ganlab.component("architectures", "mlp")(width=8, depth=2, activation="tanh", latent_dim=3)
+        self._further = further or (lambda shape: {"generator": {"encoder": mlp(keras.Input(shape), 4, 3)}})
+
+    def generator(self, sample_shape):
+        return self._mlp.generator(sample_shape)
+
+    def critic(self, sample_shape):
+        return self._mlp.critic(sample_shape)
+
+    def networks(self, sample_shape):
+        return self._further(sample_shape)
+
+
+class Calls(ganlab.Loss):
+    """A loss that calls networks by name."""
+
+    def __init__(self, *names):
+        self._names = names or ("encoder",)
+
+    def critic(self, real_scores, fake_scores):
+        return fake_scores - real_scores
+
+    def generator(self, fake_scores, batch, networks):
+        return -fake_scores + tf.add_n([tf.reduce_sum(networks[name](batch.fake), axis=1) for name in self._names])
+
+
+class Recovers(ganlab.Constraint):
+    """A penalty of the generator and one of an encoder, each with the networks by name."""
+
+    def generator_penalty(self, generator, critic, batch, state, replica, networks):
+        return tf.reduce_sum((networks["encoder"](batch.fake) - batch.latent) ** 2, axis=1)
+
+
+class Smooth(ganlab.Constraint):
+    """A penalty of an encoder: its own function comes first."""
+
+    def generator_penalty(self, generator, critic, batch, state, replica):
+        codes = generator(batch.fake)
+        replica.log("code", codes)
+        return tf.reduce_sum(codes**2, axis=1)
+
+
+def test_penalties_reach_networks_by_name_and_their_own():
+    recovered = {"generator_constraints": [Recovers()], "architecture": Beside()}
+    trainer = Trainer(small(**recovered, network_constraints={"encoder": [Smooth()]}))
+    before = values(trainer.state)
+    trainer.train(1)
+    after = values(trainer.state)
+    assert np.abs(after["encoder/weights/out/kernel"] - before["encoder/weights/out/kernel"]).max() > 1e-5
+    assert "network_constraints/encoder/smooth/code" in [metric.tag for metric in trainer.metrics]
+
+
+def test_a_gradient_penalty_constrains_a_second_critic_as_the_first():
+    # The second critic has the first one's weights and loss: under the same penalty the two stay alike.
+    class Twins(Layers):
+        def networks(self, sample_shape):
+            return {"critic": {"second": self.critic(sample_shape)}}
+
+    class Both(ganlab.Loss):
+        def critic(self, real_scores, fake_scores, batch, networks):
+            second = networks["second"]
+            return fake_scores - real_scores + second(batch.fake) - second(batch.real)
+
+        def generator(self, fake_scores):
+            return -fake_scores
+
+    penalized = [constraint("r1", gamma=1.0)]
+    trainer = Trainer(
+        small(architecture=Twins(), loss=Both(), constraints=penalized, network_constraints={"second": penalized})
+    )
+    first = {
+        name.removeprefix("critic/"): v for name, v in values(trainer.state).items() if name.startswith("critic/w")
+    }
+    for (_, variable), value in zip(trainer.state.players["second"].weights.items(), first.values(), strict=True):
+        variable.assign(value)
+    trainer.train(5)
+    players = trainer.state.players
+    for (name, one), two in zip(players["critic"].weights.items(), players["second"].weights.values(), strict=True):
+        np.testing.assert_allclose(two.numpy(), one.numpy(), rtol=1e-5, atol=1e-7, err_msg=name)
+        if "kernel" in name:
+            assert np.abs(one.numpy() - first[f"weights/{name}"]).max() > 1e-4
+
+
+def model(shape=(2,), outputs=3):
+    return mlp(keras.Input(shape), 4, outputs)
+
+
+def shared(shape):
+    layer = keras.layers.Dense(3, name="layer")
+    return {"generator": {name: keras.Sequential([keras.Input(shape), layer]) for name in ("one", "two")}}
+
+
+def encoder():
+    return {"architecture": Beside(), "loss": Calls()}
+
+
+MISTAKES = {
+    "no dict": (lambda: {"architecture": Beside(lambda shape: [model()])}, ganlab.ContractError, "dict by the side"),
+    "side": (
+        lambda: {"architecture": Beside(lambda s: {"encoder": model()})},
+        ganlab.ContractError,
+        "'generator' or 'critic'",
+    ),
+    "taken": (
+        lambda: {"architecture": Beside(lambda s: {"generator": {"critic": model()}})},
+        ganlab.ContractError,
+        "names a network 'critic'",
+    ),
+    "twice": (
+        lambda: {"architecture": Beside(lambda s: {"generator": {"e": model()}, "critic": {"e": model()}})},
+        ganlab.ContractError,
+        "names a network 'e'",
+    ),
+    "no name": (
+        lambda: {"architecture": Beside(lambda s: {"critic": {"a/b": model()}})},
+        ganlab.ContractError,
+        "identifier",
+    ),
+    "no model": (
+        lambda: {"architecture": Beside(lambda s: {"critic": {"a": 3}})},
+        ganlab.ContractError,
+        "a keras.Model",
+    ),
+    "not built": (
+        lambda: {"architecture": Beside(lambda s: {"critic": {"a": keras.Sequential([keras.layers.Dense(2)])}})},
+        ganlab.ContractError,
+        "does not say what its inputs are",
+    ),
+    "shared": (
+        lambda: {"architecture": Beside(shared), "loss": Calls("one", "two")},
+        ganlab.ContractError,
+        "belongs to one",
+    ),
+    "untrained": (lambda: {"architecture": Beside()}, ganlab.ContractError, "Nothing trains the network 'encoder'"),
+    "wrong side": (
+        lambda: {**encoder(), "architecture": Beside(lambda s: {"critic": {"encoder": model()}})},
+        ganlab.ContractError,
+        "Nothing trains the network 'encoder'.*the critic's loss",
+    ),
+    "optimizer": (lambda: {**encoder(), "optimizers": {"encodr": sgd()}}, ganlab.ConfigError, "Did you mean 'encoder'"),
+    "own optimizer": (
+        lambda: {**encoder(), "optimizers": {"critic": sgd()}},
+        ganlab.ConfigError,
+        "whose setting is experiment.critic_optimizer",
+    ),
+    "constraints": (
+        lambda: {"network_constraints": {"encoder": []}},
+        ganlab.ConfigError,
+        "'encoder' is none of the networks that architectures.mlp has beside generator and critic; it has none",
+    ),
+    "own constraints": (
+        lambda: {**encoder(), "network_constraints": {"generator": []}},
+        ganlab.ConfigError,
+        "whose setting is experiment.generator_constraints",
+    ),
+    "other side's constraint": (
+        lambda: {**encoder(), "network_constraints": {"encoder": [constraint("gradient_penalty")]}},
+        ganlab.IncompatibleError,
+        re.escape("no effect in experiment.network_constraints['encoder']"),
+    ),
+    "no list": (
+        lambda: {**encoder(), "network_constraints": {"encoder": constraint("r1")}},
+        ganlab.ConfigError,
+        re.escape("experiment.network_constraints['encoder'] is") + ".*put it in brackets",
+    ),
+    "no optimizer": (
+        lambda: {**encoder(), "optimizers": {"encoder": 0.1}},
+        ganlab.ConfigError,
+        "keras.optimizers.Optimizer",
+    ),
+    "clipped": (
+        lambda: {**encoder(), "optimizers": {"encoder": keras.optimizers.SGD(clipnorm=1.0)}},
+        ganlab.IncompatibleError,
+        re.escape("experiment.optimizers['encoder'] sets clipnorm"),
+    ),
+    "pairs": (
+        lambda: {"architecture": ganlab.component("architectures", "ali")(), "loss": Calls()},
+        ganlab.IncompatibleError,
+        re.escape("takes sample (2,) and latent (2,), where examples are (2,), and Calls scores examples alone"),
+    ),
+    "unknown": (lambda: {"loss": Calls("encoder")}, ganlab.PluginError, "encoder"),
+    "seed": (
+        lambda: {"architecture": Beside(lambda s: {"generator": {"encoder": dropping(s)}}), "loss": Calls()},
+        ganlab.IncompatibleError,
+        "The encoder's layer .* draws the same noise",
+    ),
+}
+
+
+def dropping(shape):
+    return keras.Sequential([keras.Input(shape), keras.layers.Dropout(0.5), keras.layers.Dense(3)])
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_named(mistake):
+    given, error, said = MISTAKES[mistake]
+    with pytest.raises(error, match=said):
+        Trainer(small(**given())).train(1)
+
+
+def test_a_run_gives_a_network_as_samples_are_drawn(tmp_path):
+    settings = parts(
+        dataset=ganlab.component("datasets", "gaussian_ring")(),
+        network_constraints={"encoder": [constraint("weight_normalization")]},
+        ema_decay=0.5,
+        steps=3,
+    )
+    experiment = small(0, **settings)
+    run = ganlab.train(experiment, tmp_path / "run")
+    trainer = Trainer(small(0, **settings))
+    trainer.train(3)
+    player, x = trainer.state.players["encoder"], np.ones([5, 2], np.float32)
+    weights = player.stack.effective(values_of(player.sampled))
+    expected = player.network(x, weights, {}, training=False)[0]
+    loaded = run.network("encoder", experiment=experiment)
+    np.testing.assert_allclose(loaded(x).numpy(), expected.numpy(), rtol=1e-6)
+    assert np.abs(expected - player.network(x, read(player.weights), {}, training=False)[0]).max() > 1e-4
+    with pytest.raises(ganlab.ConfigError, match="Did you mean 'encoder'"):
+        run.network("encodr", experiment=experiment)
