@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -208,16 +209,26 @@ def _print_as_checked(
     console, errors = table_console(), Console(stderr=True)
     width = max([len(f"{c.kind}.{c.name}") for c in components] + [len(row.component) for row in rows])
     every: list[Checked] = []
-    with errors.status("Checking ..."):
-        for row in [*rows, *_checked(components, asked)]:
+    with errors.status("Checking ...") as status:
+        begun: set[str] = set()
+
+        def running(component: str, test: str) -> None:
+            status.update(f"Checking {component}: {test} ...")
+            if not errors.is_terminal and component not in begun:
+                say(f"Checking {component} ...", err=True)
+            begun.add(component)
+
+        for row in itertools.chain(rows, _checked(components, asked, running)):
             every.append(row)
             if not as_json:
                 _print_row(console, row, width)
     return every
 
 
-def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Iterator[Checked]:
-    """Checks components in another process; yields each row when it is done."""
+def _checked(
+    components: Sequence[Component], asked: Mapping[str, Any], running: Callable[[str, str], None]
+) -> Iterator[Checked]:
+    """Checks components in another process; yields each row when it is done, and calls `running` as tests begin."""
     if not components:
         return
     reading, writing = os.pipe()
@@ -235,7 +246,11 @@ def _checked(components: Sequence[Component], asked: Mapping[str, Any]) -> Itera
         try:
             with os.fdopen(reading, encoding="utf-8") as lines:
                 for line in lines:
-                    row = Checked(**json.loads(line))
+                    given = json.loads(line)
+                    if "running" in given:
+                        running(given["component"], given["running"])
+                        continue
+                    row = Checked(**given)
                     waiting.remove(row.component)
                     yield row
         finally:
@@ -266,11 +281,14 @@ def _print_row(console: Console, row: Checked, width: int) -> None:
     console.print(table)
     for test, message in row.failures.items():
         console.print(Padding(Text.assemble(cell(test, style="bold"), "\n", cell(message)), (0, 0, 0, 2)))
+    for reason in dict.fromkeys(row.skipped.values()):
+        tests = ", ".join(test for test, given in row.skipped.items() if given == reason)
+        console.print(Padding(cell(f"Skipped: {tests}. {reason}", style="dim"), (0, 0, 0, 2)))
 
 
 def _outcome(row: Checked) -> str:
     if row.reason:
         return row.reason
-    counts: list[Any] = [(row.passed, "passed"), (len(row.failures), "failed"), (len(row.skipped), "not applicable")]
+    counts: list[Any] = [(row.passed, "passed"), (len(row.failures), "failed"), (len(row.skipped), "skipped")]
     text = ", ".join(f"{count} {what}" for count, what in counts if count)
     return f"{text} ({row.seconds:.0f} s)" if row.seconds else text

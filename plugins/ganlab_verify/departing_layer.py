@@ -32,7 +32,10 @@ def passed(truths: Sequence[Truth], notes: Sequence[str] = ()) -> Row:
         truths: The comparisons of critic and generator.
         notes: Further sentences.
     """
-    truths = [truth for truth in truths if truth.slopes]  # a network without weights has no gradient
+    constant = [truth for truth in truths if truth.constant]
+    notes = [*notes, *("The critic's loss is constant, and its gradient zero." for _ in constant)]
+    # A network without weights has no gradient.
+    truths = [truth for truth in truths if truth.slopes and not truth.constant]
     compared = [(truth, slope) for truth in truths if (slope := worst(truth.slopes)) is not None]
     vague = [slope.where for truth in truths for slope in truth.slopes if slope.vague and slope.where]
     data: dict[str, Any] = {

@@ -64,6 +64,11 @@ class Truth:
         return any(slope.departs for slope in self.slopes)
 
     @property
+    def constant(self) -> bool:
+        """Whether it is a critic that nothing is to train: its loss is constant, and its gradient zero."""
+        return self.role == "critic" and bool(self.slopes) and all(s.claimed == 0.0 == s.found for s in self.slopes)
+
+    @property
     def vanishes(self) -> bool:
         """Whether most of the gradient is too small beside the loss to be distinguished from rounding."""
         each = [slope.vague for slope in self.slopes if slope.where]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from ganlab.errors import TrainingFailedError
+from ganlab_verify import stateful
 from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference, Train
 from ganlab_verify.report import Row, Source
@@ -50,7 +51,7 @@ def check(source: Source, *, iterations: int) -> Row:
         return _not_static(step.unknown)
     rates = bench.find_rates()
     reference = Reference(bench, iterations)
-    row = diverged(NAME, reference.traces[0], "gradient descent")
+    row = stateful.row(NAME, bench.trainer.graph()) or diverged(NAME, reference.traces[0], "gradient descent")
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []

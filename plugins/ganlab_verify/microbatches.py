@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ganlab.errors import IncompatibleError
+from ganlab_verify import stateful
 from ganlab_verify.comparing import Measure
 from ganlab_verify.reference import Reference
 from ganlab_verify.report import Row, Source
@@ -38,7 +39,7 @@ def check(source: Source, *, iterations: int) -> Row:
         return Row(NAME, "not run", None, None, f"A batch of {sizes[0]} does not divide into {PARTS[0]} microbatches.")
     rates = whole.find_rates()
     reference = Reference(whole, iterations)
-    row = diverged(NAME, reference.traces[0], "gradient descent")
+    row = stateful.row(NAME, whole.trainer.graph()) or diverged(NAME, reference.traces[0], "gradient descent")
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []

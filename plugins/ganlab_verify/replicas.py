@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ganlab import Constraint
 from ganlab.commands import Recipe
 from ganlab.engine import ConstraintStack
+from ganlab_verify import stateful
 from ganlab_verify.cases import Case, Finding
 from ganlab_verify.comparing import Measure
 from ganlab_verify.explaining import explain
@@ -37,7 +38,7 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
     single = Bench(recipe, 0, optimizers=optimizers)
     rates = single.find_rates() if optimizers == "sgd" else (0.0, 0.0)
     reference = Reference(single, iterations)
-    row = diverged(NAME, reference.traces[0], by)
+    row = stateful.row(NAME, single.trainer.graph()) or diverged(NAME, reference.traces[0], by)
     if row is not None:
         return row
     measures: list[tuple[str, Measure]] = []

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from ganlab_verify import check_command
 
 from ganlab.cli import cli
 
@@ -77,7 +78,8 @@ def test_every_component_of_a_file_is_a_row(mine):
         "evaluators.listing": "failed",
         "strategies.unreachable": "not checked",
     }
-    assert rows["losses.right"]["passed"] == 10
+    assert rows["losses.right"]["passed"] == 11
+    assert "Checking losses.right ...\nChecking losses.reduced ...\n" in done.stderr
     (test,) = rows["losses.reduced"]["failures"]
     assert test == "test_shapes_and_dtypes"
     assert rows["losses.reduced"]["failures"][test].startswith("critic returns the shape ()")
@@ -91,7 +93,44 @@ def test_every_component_of_a_file_is_a_row(mine):
 def test_check_of_one_component_passes(mine):
     done = check("--plugin-file", mine, "losses.right")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.split()[:4] == ["losses.right", "passed", "10", "passed"]
+    assert done.stdout.split()[:4] == ["losses.right", "passed", "11", "passed"]
+
+
+@pytest.fixture
+def replaced_checks(monkeypatch):
+    """The checks are replaced by a function of the components and of what is to be called as tests begin."""
+
+    def replaced(checked):
+        monkeypatch.setattr(check_command, "_checked", lambda components, asked, running: checked(components, running))
+
+    return replaced
+
+
+def test_rows_and_progress_are_printed_as_they_come(replaced_checks, monkeypatch):
+    events = []
+    monkeypatch.setattr(check_command, "_print_row", lambda console, row, width: events.append(row.component))
+    monkeypatch.setattr(check_command, "say", lambda text, err: events.append(text))
+
+    def checked(components, running):
+        for component in components[:2]:
+            selector = f"{component.kind}.{component.name}"
+            running(selector, "test_one")
+            running(selector, "test_two")
+            yield check_command.Checked(selector, passed=2)
+
+    replaced_checks(checked)
+    CliRunner().invoke(cli, ["plugins", "check", "ganlab_constraints"])
+    one, other = events[1], events[3]
+    assert events == [f"Checking {one} ...", one, f"Checking {other} ...", other]
+
+
+def test_what_was_skipped_is_printed_with_the_reason(replaced_checks):
+    skipped = {"test_a": "It has no a.", "test_b": "It has no b.", "test_c": "It has no a."}
+    replaced_checks(lambda components, running: [check_command.Checked("constraints.r1", passed=1, skipped=skipped)])
+    done = CliRunner().invoke(cli, ["plugins", "check", "constraints.r1"])
+    assert done.exit_code == 0, done.output
+    assert "Skipped: test_a, test_c. It has no a." in done.stdout
+    assert "Skipped: test_b. It has no b." in done.stdout
 
 
 def test_broken_plugin_file_is_a_failed_row(tmp_path):

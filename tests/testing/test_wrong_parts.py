@@ -22,6 +22,7 @@ import ganlab
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
+OWN = "test_it_draws_and_keeps_nothing_of_its_own"
 
 WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
@@ -38,6 +39,8 @@ WRONG = [
     (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
+    (wrong.KeepsInItsModule, LossConformance, OWN, "wrong_parts.KEPT holds a tensor of a step"),
+    (wrong.OwnDraws, LossConformance, OWN, r"random numbers of its own \(RandomUniform at .*wrong_parts.py:\d+\)"),
     (wrong.CenteredByBatch, AugmentationConformance, "test_rows_are_independent", "when example 0 does.*by itself"),
     (wrong.OneShift, AugmentationConformance, "test_rows_are_independent", "change places. Draw from replica"),
     (wrong.Rounded, AugmentationConformance, "test_gradients_reach_the_examples", "the generator cannot learn"),
@@ -81,6 +84,16 @@ def test_an_optimizer_with_an_incomplete_configuration_fails():
     assert "get_config must hold every argument" in outcomes(conformance(make, OptimizerConformance), only=[test])[test]
 
 
+@pytest.mark.parametrize("role", ["generator", "critic", "neither"])
+def test_labels_that_a_network_ignores_fail(role):
+    def make():
+        return wrong.IgnoresLabels(role)
+
+    test = "test_labels_change_the_outputs"
+    found = outcomes(conformance(make, ArchitectureConformance), only=[test])[test]
+    assert found == "passed" if role == "neither" else f"The {role}'s output is the same for another label" in found
+
+
 def test_images_outside_the_range_fail():
     test = "test_samples_are_what_datasets_have"
     kind = conformance(wrong.BrightImages, ArchitectureConformance, sample_shape=(8, 8, 1))
@@ -105,6 +118,7 @@ def test_the_kits_own_parts_pass():
     found = outcomes(conformance(networks, ArchitectureConformance))
     coupled = "test_coupled_samples_are_distributed_as_the_generators"
     assert found.pop(coupled) == "skipped: It has no coupled samples."
+    assert found.pop("test_labels_change_the_outputs") == "skipped: It takes no labels."
     # The architecture takes a function, which no experiment file can name.
     failed = {test for test, outcome in found.items() if outcome != "passed"}
     assert failed == {"test_gin_round_trip"}, found

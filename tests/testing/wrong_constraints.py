@@ -51,6 +51,13 @@ class SumsItsState(ganlab.Constraint):
         return state["spread"] * tf.square(slopes(critic, batch.real) - 1.0)
 
 
+class WrongSide(ganlab.Constraint):
+    """Penalizes slopes below one in place of those above."""
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(tf.nn.relu(1.0 - slopes(critic, batch.real)))
+
+
 class VariableInPenalty(ganlab.Constraint):
     """Counts in a variable that it makes in the step."""
 
@@ -160,6 +167,20 @@ class KeepsOnSelf(ganlab.Constraint):
         slope = slopes(critic, batch.real)
         self.mean = 0.9 * self.mean + 0.1 * tf.reduce_mean(slope)
         return tf.square(slope - 1.0)
+
+
+KEPT = {}
+
+
+class KeepsInItsModule(ganlab.Constraint):
+    """Passes a tensor from one method to another by a global name."""
+
+    def advance(self, weights, state, batch, replica):
+        KEPT["mean"] = tf.reduce_mean(batch.real)
+        return state
+
+    def penalty(self, critic, batch, state, replica):
+        return tf.square(slopes(critic, batch.real)) + 0.0 * replica.normal([batch.real.shape[0]])
 
 
 class KeepsAVariable(ganlab.Constraint):

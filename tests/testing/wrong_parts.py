@@ -96,6 +96,24 @@ class OverflowingLoss(parts.Wasserstein):
         return tf.math.log(1.0 + tf.exp(5.0 * (fake_scores - real_scores)))
 
 
+KEPT = []
+
+
+class KeepsInItsModule(parts.Wasserstein):
+    """Keeps the scores of its last update by a global name."""
+
+    def critic(self, real_scores, fake_scores):
+        KEPT[:] = [real_scores]
+        return fake_scores - real_scores
+
+
+class OwnDraws(parts.Wasserstein):
+    """Weighs examples by TensorFlow's own random numbers."""
+
+    def critic(self, real_scores, fake_scores):
+        return tf.random.uniform(real_scores.shape) * (fake_scores - real_scores)
+
+
 class CenteredByBatch(ganlab.Augmentation):
     """Subtracts the mean over the replica's batch."""
 
@@ -186,6 +204,28 @@ class MixingCritic(parts.Networks):
         hidden = keras.layers.Dense(4, activation="tanh")(x)
         hidden = keras.layers.Lambda(lambda h: h - tf.reduce_mean(h, axis=0))(hidden)
         return keras.Model(x, keras.layers.Dense(1)(hidden))
+
+
+class IgnoresLabels(ganlab.Architecture):
+    """Takes labels and leaves them, in one network."""
+
+    latent_dim, conditional = 3, True
+
+    def __init__(self, role="generator"):
+        self.role = role
+
+    def _network(self, role, x, width):
+        y = keras.Input((), dtype="int64")
+        embedded = keras.layers.Embedding(3, 4, embeddings_initializer="zeros")(y)
+        if role == self.role:
+            embedded = keras.layers.Lambda(lambda e: 0.0 * e)(embedded)
+        return keras.Model([x, y], keras.layers.Dense(width)(keras.layers.Concatenate()([x, embedded])))
+
+    def generator(self, sample_shape):
+        return self._network("generator", keras.Input((3,)), sample_shape[0])
+
+    def critic(self, sample_shape):
+        return self._network("critic", keras.Input(sample_shape), 1)
 
 
 class BrightImages(parts.Networks):

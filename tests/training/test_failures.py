@@ -41,6 +41,34 @@ def test_a_constraint_is_named(method):
     assert isinstance(caught.value.__cause__, ValueError)
 
 
+@pytest.mark.parametrize("replicas", [0, 2])
+@pytest.mark.parametrize("method", ["build", "update_step"])
+def test_an_optimizer_is_named(method, replicas):
+    kind = type("Broken", (keras.optimizers.SGD,), {method: fails})
+    said = rf"^Broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$"
+    with pytest.raises(ganlab.PluginError, match=said) as caught:
+        Trainer(small(replicas, critic_optimizer=kind(0.1))).trace()
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+class LogsTwice(ganlab.Loss):
+    """Gives both of its losses one name."""
+
+    def critic(self, real_scores, fake_scores, replica):
+        replica.log("own", fake_scores)
+        return fake_scores - real_scores
+
+    def generator(self, fake_scores, replica):
+        replica.log("own", fake_scores)
+        return -fake_scores
+
+
+def test_a_metric_of_both_losses_is_named_with_both():
+    said = "'losses/LogsTwice/own' was logged both in the critic's update and in the generator's"
+    with pytest.raises(ganlab.ContractError, match=re.compile(said, re.IGNORECASE)):
+        Trainer(small(0, loss=LogsTwice())).trace()
+
+
 @pytest.mark.parametrize("jit", ["on", "off"])
 @pytest.mark.parametrize("replicas", [0, 2])
 def test_a_variable_made_in_the_step_is_named(replicas, jit):

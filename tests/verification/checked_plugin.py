@@ -39,6 +39,14 @@ class OwnNoise(ganlab.Constraint):
         return critic(batch.real) * tf.random.stateless_normal([batch.real.shape[0]], seed=[1, 2])
 
 
+class Unseeded(ganlab.Constraint):
+    """Draws from TensorFlow's generator, which goes on from call to call."""
+
+    def penalty(self, critic, batch, state, replica):
+        a = tf.random.uniform([batch.real.shape[0], 1])  # the unseeded line
+        return tf.square(ganlab.functional.slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
+
+
 class Frozen(ganlab.Constraint):
     """Counts its calls in Python, which a graph does not repeat."""
 
@@ -47,6 +55,15 @@ class Frozen(ganlab.Constraint):
 
     def penalty(self, critic, batch, state, replica):
         return critic(batch.real) * float(next(self._calls))
+
+
+class OneHot(ganlab.Dataset):
+    """One letter of eight, by the bits of a number."""
+
+    sample_shape, size = (8,), None
+
+    def examples(self, numbers, seed):
+        return tf.one_hot(tf.cast(8.0 * ganlab.functional.example_uniform(numbers, 1, seed)[:, 0], tf.int32), 8)
 
 
 @ganlab.hookimpl
@@ -58,10 +75,11 @@ def ganlab_constraints():
         "masked": Masked,
         "bicubic": Bicubic,
         "own_noise": OwnNoise,
+        "unseeded": Unseeded,
         "frozen": Frozen,
     }
 
 
 @ganlab.hookimpl
 def ganlab_datasets():
-    return {"forgetful": Forgetful}
+    return {"forgetful": Forgetful, "one_hot": OneHot}

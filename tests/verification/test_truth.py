@@ -216,6 +216,27 @@ def test_a_value_held_fixed_on_purpose_passes_and_a_stopped_gradient_fails():
     assert "Every layer is right by itself" in found.detail
 
 
+class WithoutCritic(ganlab.Loss):
+    """Compares means of examples, and leaves the critic alone."""
+
+    pairs = True
+
+    def critic(self, real_scores, fake_scores):
+        return 0.0 * (real_scores + fake_scores)
+
+    def generator(self, fake_scores, real_scores, batch):
+        return tf.reduce_sum(tf.square(batch.fake - batch.real), axis=1)
+
+
+def test_a_critic_whose_loss_is_zero_has_the_right_gradient():
+    found = row(dense(), loss=WithoutCritic())
+    assert found.status == "passed", found.detail
+    assert set(found.data["worst"]) == {"generator"}
+    assert "The critic's loss is constant, and its gradient zero." in found.detail
+    # With a penalty there is a gradient to compare.
+    assert set(row(dense(), parts.SlopePenalty(), loss=WithoutCritic()).data["worst"]) == {"critic", "generator"}
+
+
 def test_scheduled_parameters_have_their_first_value():
     weight = ganlab.component("schedules", "linear")(start=5.0, end=1.0)
     found = row(dense(), ganlab.component("constraints", "gradient_penalty")(weight=weight))

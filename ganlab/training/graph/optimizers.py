@@ -57,4 +57,8 @@ def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> kera
         )
     fill_decay_steps(config, updates)
     with plugin_code(selector_of(template), "from_config"):
-        return type(template).from_config(config)
+        made = type(template).from_config(config)
+    # On several replicas, Keras calls update_step outside of every replica's apply.
+    for method in ("build", "update_step"):
+        setattr(made, method, plugin_code(selector_of(template), method)(getattr(made, method)))
+    return made

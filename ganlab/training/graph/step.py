@@ -132,7 +132,7 @@ class TrainingStep:
             All of them in the order of `self.metrics`, `(..., metrics)`.
         """
         self.metrics = self._critic_metrics + self._generator_metrics
-        check_unique(self.metrics)
+        check_unique(self._critic_metrics, self._generator_metrics)
         values = over_updates(self._critic_metrics, of_critic, step * self.experiment.critic_steps)
         return tf.concat([values, of_generator], -1)
 

@@ -41,13 +41,22 @@ def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.
     return tf.reduce_sum(values, 0) / tf.maximum(count, 1.0)
 
 
-def check_unique(metrics: list[Metric]) -> None:
+def check_unique(of_critic: Sequence[Metric], of_generator: Sequence[Metric]) -> None:
     """Refuses two metrics of one name.
+
+    Args:
+        of_critic: The metrics of a critic's update.
+        of_generator: Those of the generator's.
 
     Raises:
         ContractError: A tag is there twice.
     """
-    tags = [metric.tag for metric in metrics]
+    by_update = [[metric.tag for metric in metrics] for metrics in (of_critic, of_generator)]
+    tags = by_update[0] + by_update[1]
     twice = sorted({tag for tag in tags if tags.count(tag) > 1})
     if twice:
-        raise ContractError(f"The metric {twice[0]!r} was logged twice in one update. Give each a name of its own.")
+        owners = [owner for owner, own in zip(("critic", "generator"), by_update, strict=True) if twice[0] in own]
+        where = f"twice in one update, the {owners[0]}'s"
+        if len(owners) > 1:
+            where = "both in the critic's update and in the generator's"
+        raise ContractError(f"The metric {twice[0]!r} was logged {where}. Give each a name of its own.")

@@ -12,6 +12,7 @@ from ganlab import Architecture, Batch, Constraint, Dataset, Loss, functional
 from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, noise, read
 from ganlab.errors import GanlabError, IncompatibleError
 from ganlab_verify import lab
+from ganlab_verify.derivatives import moved
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Bench
 from ganlab_verify.testing.finite import gradients
@@ -164,6 +165,24 @@ class ArchitectureConformance(TrainedConformance):
             )
 
     @check()
+    def test_labels_change_the_outputs(self) -> None:
+        """Where it takes labels, another label changes a sample, and a score unless the critic returns more than it."""
+        if not self.make().conditional:
+            pytest.skip("It takes no labels.")
+        examples = _examples(self.make(), self._shape).examples(tf.range(4, dtype=tf.int64), 0)
+        for role, x in (("generator", self._latent(4)), ("critic", examples)):
+            one, other = (self._outputs(self._networks[role], x, of=shift, moving=True) for shift in (0, 1))
+            if isinstance(one, dict) and set(one) > {SCORE}:
+                continue  # a classifier's critic gives labels, and takes none
+            one, other = (np.asarray(y[SCORE] if isinstance(y, dict) else y) for y in (one, other))
+            if np.allclose(one, other, rtol=1e-6, atol=1e-6 * np.abs(one).max()):
+                fail(
+                    f"The {role}'s output is the same for another label, also with other weights than its first: the "
+                    "labels are ignored. Use them in both networks, have the critic return logits for a loss that "
+                    "compares them with the labels, or leave out conditional = True."
+                )
+
+    @check()
     def test_penalties_on_gradients_can_be_taken(self) -> None:
         """The critic can be differentiated twice, and finite gradients reach both networks."""
         self._check_gradients()
@@ -186,12 +205,20 @@ class ArchitectureConformance(TrainedConformance):
         return noise.whole("normal", (n, int(self.make().latent_dim)), seed=0, stream=noise.LATENT)
 
     def _output(self, network: Network, x: tf.Tensor, *, training: bool = True) -> tf.Tensor:
+        y = self._outputs(network, x, training=training)
+        return y[SCORE] if isinstance(y, dict) else y
+
+    def _outputs(
+        self, network: Network, x: tf.Tensor, *, training: bool = True, of: int = 0, moving: bool = False
+    ) -> Any:
+        """What a network returns, of classes shifted by some number, and with weights moved from where they begin."""
         draws = Draws(0, x.shape[0], tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         view = ReplicaView("network", noise.LAYERS, draws, None)
-        y = network(
-            x, read(network.weights), read(network.buffers), labels=_labels(x.shape[0]), noise=view, training=training
-        )[0]
-        return y[SCORE] if isinstance(y, dict) else y
+        weights = read(network.weights)
+        if moving:  # scales and embeddings may begin at zero
+            weights = moved({name: value.numpy() for name, value in weights.items()}, list(weights))
+        labels = (_labels(x.shape[0]) + of) % _CLASSES
+        return network(x, weights, read(network.buffers), labels=labels, noise=view, training=training)[0]
 
 
 class _Noise(Dataset):

@@ -1,4 +1,4 @@
-"""Checks components in a separate process, and reports each when it is done, as one line of JSON.
+"""Checks components in a separate process; reports each test that begins and each result, as one line of JSON.
 
     python -P -m ganlab_verify.testing.check_process SPECIFICATION
 
@@ -46,7 +46,7 @@ class Checked:
 
 
 class Reporter:
-    """A pytest plugin that writes a line when the last test of a component is done."""
+    """A pytest plugin that writes a line when a test begins, and when the last test of a component is done."""
 
     def __init__(self, names: dict[str, str], report: TextIO) -> None:
         """Takes the components to report.
@@ -58,6 +58,12 @@ class Reporter:
         self._names, self._report = names, report
         self._now: Checked | None = None
         self._began = time.monotonic()
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Writes a line with the component and the test that begins."""
+        _, kind, test = nodeid.split("::")
+        self._report.write(json.dumps({"component": self._names[kind], "running": test}) + "\n")
+        self._report.flush()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Takes the outcome of one phase of a test."""

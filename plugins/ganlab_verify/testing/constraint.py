@@ -127,8 +127,8 @@ class ConstraintConformance(Conformance):
     @check()
     def test_a_critic_of_slope_one(self) -> None:
         """A critic that is just 1-Lipschitz costs `penalty_at_slope_one`, or no more than a steep one."""
-        at_one, at_ten = (at_slope(self._trials.bench, steepness) for steepness in (1.0, 10.0))
-        if at_one is None or at_ten is None:
+        at_flat, at_one, at_ten = (at_slope(self._trials.bench, steepness) for steepness in (0.1, 1.0, 10.0))
+        if at_flat is None or at_one is None or at_ten is None:
             pytest.skip("It has no penalty on examples.")
         expected = self.penalty_at_slope_one
         if expected is None:
@@ -142,6 +142,12 @@ class ConstraintConformance(Conformance):
             fail(
                 f"Where the critic's slope is 1 everywhere the penalty is {at_one.mean():.6g} (from {at_one.min():.6g} "
                 f"to {at_one.max():.6g}), but penalty_at_slope_one is {expected:.6g}. Change the one that is wrong."
+            )
+        if self.lowers_slopes is not False and at_flat.mean() > max(at_one.mean(), at_ten.mean()):
+            fail(
+                f"The penalty is {at_flat.mean():.6g} where the critic's slope is 0.1, {at_one.mean():.6g} where it is "
+                f"1 and {at_ten.mean():.6g} where it is 10: it is highest for a flat critic. Is it on the wrong side, "
+                "relu(1 - slope) for relu(slope - 1)? If its purpose is to keep slopes up, set lowers_slopes = False."
             )
 
     @check()

@@ -37,7 +37,8 @@ class Points(Dataset):
         std: The standard deviation about each.
     """
 
-    sample_shape, size = (2,), None
+    sample_shape: tuple[int, ...] = (2,)
+    size = None
     modes = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.5], [2.0, 1.5]], np.float32)
     std = 0.05
 
@@ -51,9 +52,16 @@ class Points(Dataset):
 
 
 class LabelledPoints(Points):
-    """The same points; the corner is the class."""
+    """The same points, or examples of another shape; the corner is the class."""
 
     classes = 4
+
+    def __init__(self, sample_shape: tuple[int, ...] = Points.sample_shape) -> None:
+        self.sample_shape, self._plain = sample_shape, dataset(sample_shape)
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The examples with these numbers."""
+        return self._plain.examples(numbers, seed)
 
     def labels(self, numbers: tf.Tensor) -> tf.Tensor:
         """The corners, `(n,)` int64."""
@@ -99,14 +107,12 @@ def dataset(sample_shape: tuple[int, ...]) -> Dataset:
 class Networks(Architecture):
     """A small generator, and a critic from a function of the sample shape."""
 
-    latent_dim = LATENT
-
-    def __init__(self, critic: Callable[[tuple[int, ...]], keras.Model]) -> None:
-        self._critic = critic
+    def __init__(self, critic: Callable[[tuple[int, ...]], keras.Model], latent_dim: int = LATENT) -> None:
+        self._critic, self.latent_dim = critic, latent_dim
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A dense generator of one hidden layer; images end in tanh."""
-        z = keras.Input((LATENT,))
+        z = keras.Input((self.latent_dim,))
         x = keras.layers.Dense(8, activation="tanh")(z)
         end = "tanh" if len(sample_shape) > 1 else None
         x = keras.layers.Dense(math.prod(sample_shape), activation=end, dtype="float32")(x)
@@ -120,9 +126,10 @@ class Networks(Architecture):
 class LabelledNetworks(Architecture):
     """A small conditional pair; the critic returns `logits`, and further outputs of eight numbers by name."""
 
-    latent_dim, conditional = LATENT, True
+    conditional = True
 
-    def __init__(self, outputs: Sequence[str]) -> None:
+    def __init__(self, outputs: Sequence[str], latent_dim: int = LATENT) -> None:
+        self.latent_dim = latent_dim
         self._outputs = [name for name in outputs if name not in ("score", "logits")]
 
     def generator(self, sample_shape: tuple[int, ...], classes: int) -> keras.Model:

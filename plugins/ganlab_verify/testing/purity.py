@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from ganlab.engine import op_source
 from ganlab.errors import ContractError
+from ganlab_verify.stateful import is_random, keeping
 from ganlab_verify.testing.critic_bench import Bench
 
 _KEEP = (
@@ -40,7 +41,10 @@ def impurities(bench: Bench) -> Iterator[str]:
     """
     for method, call in _calls(bench).items():
         yield from _twice(bench, method, call)
-    yield from _operations(bench)
+    with keeping(bench.constraint) as places:
+        yield from _operations(bench)
+    for place in places:
+        yield f"{place} holds a tensor of a step that was traced. {_KEEP}"
 
 
 @contextlib.contextmanager
@@ -95,10 +99,9 @@ def _operations(bench: Bench) -> Iterator[str]:
         traced = tf.function(lambda call=call: [v for v in tf.nest.flatten(call()) if v is not None], autograph=False)
         with no_variables(method):
             graph = traced.get_concrete_function().graph
-        inner = [f.graph for f in graph._functions.values() if hasattr(f, "graph")]
-        for operation in [op for g in (graph, *inner) for op in g.get_operations()]:
+        for operation in op_source.operations(graph):
             kind = operation.type
-            if kind.startswith(("Random", "Rng", "Multinomial", "TruncatedNormal", "ParameterizedTruncated")):
+            if is_random(operation):
                 yield (
                     f"{method} draws random numbers of its own ({kind}{_line(operation.traceback)}), which differ "
                     f"between replicas and after every resume. {_DRAW}"

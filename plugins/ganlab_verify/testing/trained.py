@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ganlab import Experiment
-from ganlab_verify import lab
+from ganlab_verify import lab, stateful
 from ganlab_verify.lab import differing, distance, lasting_departure
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
@@ -50,6 +50,19 @@ class TrainedConformance(Conformance):
             return lasting_departure(one, two)
         apart = distance(one, two)
         return None if apart <= self.apart else f"training ends {apart:.2g} of its way from where one device ends"
+
+    @check()
+    def test_it_draws_and_keeps_nothing_of_its_own(self) -> None:
+        """The traced step draws all its random numbers from the core, and leaves no tensor in a class or a module."""
+        with stateful.keeping(self.make()) as places:
+            problem = stateful.row("", lab.Training(self._experiment()).trainer.graph())
+        if problem is not None:
+            fail(problem.detail)
+        for place in places:
+            fail(
+                f"{place} holds a tensor of a step that was traced, whose value no later update has. What is kept "
+                "between updates is a state, which initial_state begins and advance continues."
+            )
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:

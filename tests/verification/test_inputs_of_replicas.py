@@ -1,0 +1,38 @@
+"""The check `replicas` compares inputs by a projection, and names what draws random numbers of its own."""
+
+from pathlib import Path
+
+import pytest
+from ganlab_verify import Source, graph, microbatches
+from ganlab_verify.replicas import check
+
+PLUGIN = Path(__file__).parent / "checked_plugin.py"
+
+pytestmark = pytest.mark.usefixtures("own_plugins", "cpus")
+
+
+def test_one_hot_examples_differ_although_their_means_are_equal(experiments):
+    gin, small = experiments("wgan")
+    source = Source((gin,), (*small, "experiment.dataset=@datasets.one_hot()"), plugin_file=str(PLUGIN))
+    row = check(source, replicas=[2], iterations=1, optimizers="sgd")
+    assert row.status == "passed", row.detail
+
+
+UNSEEDED = next(n for n, line in enumerate(PLUGIN.read_text().splitlines(), 1) if "the unseeded line" in line)
+
+
+@pytest.mark.parametrize(
+    "checked",
+    [
+        lambda source: check(source, replicas=[2], iterations=1, optimizers="sgd"),
+        lambda source: graph.check(source, iterations=1),
+        lambda source: microbatches.check(source, iterations=1),
+    ],
+    ids=["replicas", "graph", "microbatches"],
+)
+def test_random_numbers_of_a_plugins_own_are_named_with_their_line(experiments, checked):
+    gin, small = experiments("wgan")
+    params = (*small, "experiment.constraints=[@constraints.unseeded()]")
+    row = checked(Source((gin,), params, plugin_file=str(PLUGIN)))
+    assert (row.status, row.data["cause"]) == ("failed", "own random numbers"), row.detail
+    assert f"(RandomUniform at tests/verification/checked_plugin.py:{UNSEEDED})" in row.detail
