@@ -17,7 +17,7 @@ from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.update import Update, batch_of
-from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import assign, assign_changed, assign_groups
 
 
@@ -31,26 +31,29 @@ class CriticUpdate(Update):
         shared = shared and experiment.critic_steps > 1
         super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
-    def __call__(self, step: tf.Tensor, k: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+    def __call__(self, update: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the critic once; called in a replica's context.
 
         Args:
-            step: The number of generator updates done, an int64 scalar.
-            k: The number of the update among those of the iteration, an int64 scalar.
+            update: The number of critic updates done, an int64 scalar.
             data: This replica's `real`, and `labels` where there are some.
+            ahead: Where the gradient is taken.
 
         Returns:
             Its metrics, and their local values, `(metrics,)` float32.
         """
         state, log = self.state, Log()
-        draws = self._draws(step * self.experiment.critic_steps + k)
-        values = state.values()
-        data, buffers = self.generated(draws, values, data)
+        draws, values = self._draws(update), state.values(ahead)
+        data, buffers = self.completed(draws, values, data)
         assign_changed(state.generator.buffers, buffers, values.players[GENERATOR].buffers)
-        data = self.augmented(draws, values, data)
         values, result, metrics = self._train(draws, values, data, log)
         self._follow(draws, values, data, result.scores, log)
         return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
+
+    def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
+        """As `Update.completed`: with latent vectors and samples, augmented."""
+        data, buffers = self.generated(draws, values, data)
+        return self.augmented(draws, values, data), buffers
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""

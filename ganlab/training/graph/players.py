@@ -9,13 +9,15 @@ import keras
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Constraint, Schedule
-from ganlab.plugins.recipes import unique_names
+from ganlab.plugins.plugin_errors import plugin_code
+from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph.calls import Calls, Wrapped
-from ganlab.training.graph.networks import Network, NetworkFunction
+from ganlab.training.graph.networks import Network, NetworkFunction, static_shape
 from ganlab.training.graph.optimizers import own_optimizer
 from ganlab.training.graph.replica import Draws
-from ganlab.training.graph.roles import CRITIC, Role
+from ganlab.training.graph.roles import CRITIC, Role, written
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.values import PlayerValues, Tensors
 from ganlab.training.graph.variables import assign_changed, read, untrained, value_of
@@ -143,6 +145,34 @@ class Player:
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
         return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
 
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether its optimizer takes the gradient at weights ahead."""
+        return hasattr(self.optimizer, "look_ahead")
+
+    def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:
+        """The weights, projected, and the parameters at which its optimizer takes the gradient that it applies.
+
+        Args:
+            gradients: The gradient at `values` over the global batch.
+            values: Its values.
+            optimizer: The optimizer as messages name it.
+
+        Raises:
+            ContractError: The optimizer returned other tensors than it was given.
+        """
+        with plugin_code(optimizer, "look_ahead"):
+            moved = [tf.convert_to_tensor(x) for x in self.optimizer.look_ahead(list(gradients), values.trained)]
+        if [(static_shape(x), x.dtype) for x in moved] != [(static_shape(x), x.dtype) for x in values.trained]:
+            raise ContractError(
+                f"{optimizer} returned tensors of shapes {[static_shape(x) for x in moved]} from look_ahead; it must "
+                f"return one for each weight that it was given, {[static_shape(x) for x in values.trained]}, float32."
+            )
+        left = iter(moved)
+        weights = {name: next(left) for name in values.weights}
+        parameters = [{key: next(left) for key in group} for group in values.parameters]
+        return {"weights": self.stack.project(weights), "parameters": parameters}
+
     def project(self) -> None:
         """Moves the weights to where the constraints allow them; called in a replica's context."""
         if self.stack.overrides_projection:
@@ -179,6 +209,25 @@ class Player:
 # The folders of weights, buffers and constraints' parameters in names.
 _VARIABLES = "weights", "buffers", "parameters"
 _AVERAGES = "average", "average_buffers", "average"
+
+
+def look_ahead(experiment: Experiment, players: Sequence[Player]) -> bool:
+    """Whether the optimizers of all players look ahead.
+
+    Raises:
+        IncompatibleError: Those of some do: the step ahead is one of the whole game.
+    """
+    ahead = {player.looks_ahead: player for player in players}
+    if len(ahead) == 2:
+        one, other = (
+            f"{written(ahead[which].role.optimizer)} ({selector_of(ahead[which].role.optimizer_of(experiment))})"
+            for which in (True, False)
+        )
+        raise IncompatibleError(
+            f"{one} looks ahead and {other} does not: all networks step ahead together, or none. Use optimizers that "
+            "look ahead for all networks, for example optimizers.extragradient, or for none."
+        )
+    return True in ahead
 
 
 def under(folder: str, group: Mapping[str, Any]) -> dict[str, Any]:
