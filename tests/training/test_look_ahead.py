@@ -215,8 +215,8 @@ def test_with_states_and_random_numbers_too(replicas, changed):
 
 def test_an_optimizer_that_looks_ahead_beside_one_that_does_not_is_refused():
     message = (
-        r"experiment\.critic_optimizer \(optimizers\.extragradient\) looks ahead and experiment\.generator_optimizer "
-        r"\(optimizers\.sgd\) does not: all networks step ahead together, or none\. Use optimizers that look ahead"
+        r"experiment\.critic_optimizer looks ahead and experiment\.generator_optimizer does not: all networks step "
+        r"ahead together, or none\. Use optimizers that look ahead for all of them, or for none\."
     )
     with pytest.raises(ganlab.IncompatibleError, match=message):
         Trainer(small(critic_optimizer=extragradient()))
@@ -242,7 +242,7 @@ class Failing(keras.optimizers.SGD):
         (
             Shorter,
             ganlab.ContractError,
-            r"Shorter returned tensors of shapes \[.*\] from look_ahead; it must",
+            r"Shorter returned the shapes \[.*\] from look_ahead; it must keep those",
         ),
         (Failing, ganlab.PluginError, r"Failing failed in look_ahead: ZeroDivisionError.*test_look_ahead.py"),
     ],

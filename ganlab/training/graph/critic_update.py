@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.calls import witnessing
 from ganlab.training.graph.gradients import rows_of
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.objective import graph_gradient
@@ -53,7 +52,9 @@ class CriticUpdate(Update):
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors and samples, augmented."""
         data, buffers = self.generated(draws, values, data)
-        return self.augmented(draws, values, data), buffers
+        augment = self.state.augmentations.apply
+        changed = {name: augment(data[name], values.augmentations, draws, name) for name in ("real", "fake")}
+        return {**data, **changed}, buffers
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""
@@ -79,14 +80,6 @@ class CriticUpdate(Update):
         fake = tf.stop_gradient(generator(data["latent"]))
         return fake, generator.plain.checked_buffers()
 
-    def augmented(self, draws: Draws, values: Values, data: Tensors) -> Tensors:
-        """The data as the critic sees it."""
-        augmentations = self.state.augmentations
-        changed = {
-            name: augmentations.apply(data[name], values.augmentations, draws, name) for name in ("real", "fake")
-        }
-        return {**data, **changed}
-
     def _follow(self, draws: Draws, values: Values, data: Tensors, scores: Any, log: Log) -> None:
         """Advances the states that follow the critic's scores: the loss's and the augmentations'."""
         nest = self.state.nest
@@ -109,14 +102,13 @@ class CriticUpdate(Update):
         with tf.GradientTape() as tape:
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)
-            critic: NetworkFunction = own[CRITIC]
             scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
             loss = self._loss.value(self.side, scores, seen, values.loss, networks, draws, log)
+            shown: dict[str, NetworkFunction] = {**own}
             witness = self._loss.witness(seen, draws)
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
-                critic = witnessing(witness, own[CRITIC].plain, critic)
-            shown: dict[str, NetworkFunction] = {**own, CRITIC: critic}
+                shown[CRITIC] = lambda x: witness(own[CRITIC].outputs(x))
             generator = networks[GENERATOR]
             objective = self.objective(
                 loss, batch, values, draws, log, own, shown, generator=generator, networks=networks

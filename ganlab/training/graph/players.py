@@ -12,7 +12,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Constraint, Schedule
 from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.plugins.recipes import selector_of, unique_names
+from ganlab.plugins.recipes import unique_names
 from ganlab.training.graph.calls import Calls, Wrapped
 from ganlab.training.graph.networks import Network, NetworkFunction, static_shape
 from ganlab.training.graph.optimizers import own_optimizer
@@ -145,11 +145,6 @@ class Player:
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
         return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
 
-    @property
-    def looks_ahead(self) -> bool:
-        """Whether its optimizer takes the gradient at weights ahead."""
-        return hasattr(self.optimizer, "look_ahead")
-
     def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:
         """The weights, projected, and the parameters at which its optimizer takes the gradient that it applies.
 
@@ -161,12 +156,12 @@ class Player:
         Raises:
             ContractError: The optimizer returned other tensors than it was given.
         """
+        shapes = [static_shape(x) for x in values.trained]
         with plugin_code(optimizer, "look_ahead"):
             moved = [tf.convert_to_tensor(x) for x in self.optimizer.look_ahead(list(gradients), values.trained)]
-        if [(static_shape(x), x.dtype) for x in moved] != [(static_shape(x), x.dtype) for x in values.trained]:
+        if (given := [static_shape(x) for x in moved]) != shapes:
             raise ContractError(
-                f"{optimizer} returned tensors of shapes {[static_shape(x) for x in moved]} from look_ahead; it must "
-                f"return one for each weight that it was given, {[static_shape(x) for x in values.trained]}, float32."
+                f"{optimizer} returned the shapes {given} from look_ahead; it must keep those of the weights, {shapes}."
             )
         left = iter(moved)
         weights = {name: next(left) for name in values.weights}
@@ -211,21 +206,17 @@ _VARIABLES = "weights", "buffers", "parameters"
 _AVERAGES = "average", "average_buffers", "average"
 
 
-def look_ahead(experiment: Experiment, players: Sequence[Player]) -> bool:
+def look_ahead(players: Sequence[Player]) -> bool:
     """Whether the optimizers of all players look ahead.
 
     Raises:
         IncompatibleError: Those of some do: the step ahead is one of the whole game.
     """
-    ahead = {player.looks_ahead: player for player in players}
+    ahead = {hasattr(player.optimizer, "look_ahead"): written(player.role.optimizer) for player in players}
     if len(ahead) == 2:
-        one, other = (
-            f"{written(ahead[which].role.optimizer)} ({selector_of(ahead[which].role.optimizer_of(experiment))})"
-            for which in (True, False)
-        )
         raise IncompatibleError(
-            f"{one} looks ahead and {other} does not: all networks step ahead together, or none. Use optimizers that "
-            "look ahead for all networks, for example optimizers.extragradient, or for none."
+            f"{ahead[True]} looks ahead and {ahead[False]} does not: all networks step ahead together, or none. Use "
+            "optimizers that look ahead for all of them, or for none."
         )
     return True in ahead
 

@@ -69,7 +69,7 @@ class TrainingStep:
         layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
         if experiment.microbatches > 1 and layers:
             raise of_whole_batch(layers[0])
-        self.looks_ahead = look_ahead(experiment, state.in_turn)
+        self.looks_ahead = look_ahead(state.in_turn)
         self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
 
@@ -96,16 +96,9 @@ class TrainingStep:
     def critic_update(
         self, step: tf.Tensor, k: tf.Tensor, examples: Tensors, ahead: dict[str, Any] | None = None
     ) -> tf.Tensor:
-        """Trains the critic once; called in a replica's context.
+        """As `iteration`, the critic's k-th update alone: its metrics, `(metrics,)` float32.
 
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            k: The number of the critic's update among those of the iteration, an int64 scalar.
-            examples: As for `iteration`.
-            ahead: Where the generator's side looks ahead to; takes where the critic's does.
-
-        Returns:
-            The local value of each of its metrics, `(metrics,)` float32.
+        `ahead` has where the generator's side looks ahead to, and takes where the critic's does.
         """
         data = {name: x[k] for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
         update = step * self.experiment.critic_steps + k
@@ -116,16 +109,7 @@ class TrainingStep:
         return values
 
     def generator_update(self, step: tf.Tensor, examples: Tensors, ahead: Ahead | None = None) -> tf.Tensor:
-        """Trains the generator once; called in a replica's context.
-
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            examples: As for `iteration`.
-            ahead: Where all look ahead to, after the critic's last update.
-
-        Returns:
-            The local value of each of its metrics, and of the schedules, `(metrics,)` float32.
-        """
+        """As `iteration`, the generator's update alone: its metrics and the schedules' values, `(metrics,)` float32."""
         with self._scope(step):
             metrics, values = self.generator(step, _of_generator(examples), ahead)
             log = Log()
@@ -135,15 +119,9 @@ class TrainingStep:
         return tf.stack([*tf.unstack(values), *log.values])
 
     def reduced(self, step: tf.Tensor, of_critic: tf.Tensor, of_generator: tf.Tensor) -> tf.Tensor:
-        """The metrics of an iteration.
+        """The metrics of an iteration in the order of `self.metrics`, `(..., metrics)`, from those of its updates.
 
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            of_critic: Those of its critic updates, `(critic_steps, ..., metrics)`.
-            of_generator: Those of its generator update, `(..., metrics)`.
-
-        Returns:
-            All of them in the order of `self.metrics`, `(..., metrics)`.
+        Those of the critic are `(critic_steps, ..., metrics)`, those of the generator `(..., metrics)`.
         """
         self.metrics = self._critic_metrics + self._generator_metrics
         check_unique(self.metrics)

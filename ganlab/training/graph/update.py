@@ -81,7 +81,7 @@ class Update(abc.ABC):
         self._networks = [player.network for player in (*self.players, *others)]
         synchronizes = next((layer for network in self._networks[::-1] if (layer := network.synchronizes)), "")
         self.gradients = Gradients(
-            differentiation.explaining(self.part, *self._networks),
+            differentiation.explaining(*self._networks)(self.part),
             experiment,
             self.trained,
             compiled=compiled and may_compile(experiment, synchronizes),
