@@ -250,8 +250,7 @@ class Derivatives:
         data = {name: tf.constant(x[0]) for name, x in self._examples().items() if OF_GENERATOR not in name}
         draws = self._draws(self._experiment.local_batch)
         tensors = tf.nest.map_structure(tf.convert_to_tensor, self._state.collected(values))
-        made, left = self._step.critic.generated(draws, tensors, data)
-        made = self._step.critic.augmented(draws, tensors, made)
+        made, left = self._step.critic.completed(draws, tensors, data)
         return {name: x.numpy() for name, x in made.items()}, left
 
     @contextlib.contextmanager

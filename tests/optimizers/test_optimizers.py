@@ -1,6 +1,7 @@
 import math
 
 import keras
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -65,7 +66,33 @@ def test_sgd_steps_by_the_gradient_and_with_momentum_by_its_velocity():
     assert updated(nesterov, [2.0, 2.0]) == pytest.approx([0.7, 0.35])
 
 
-@pytest.mark.parametrize("name", ["adam", "rmsprop", "sgd"])
+@pytest.mark.parametrize("learning_rate", [0.02, None])
+def test_optimistic_adam_is_algorithm_1_of_daskalakis_et_al(learning_rate):
+    given = {"learning_rate": 0.02} if learning_rate else {"learning_rate": 0.02, "schedule": "linear"}
+    optimizer = make("optimistic_adam", beta_1=0.5, beta_2=0.9, epsilon=1e-3, **given)
+    optimizer = type(optimizer).from_config(optimizer.get_config()) if learning_rate else filled(optimizer, 10)
+    start, gradients = np.linspace(-1, 1, 6, dtype=np.float32), np.random.default_rng(0).normal(size=(10, 6))
+    variable = keras.Variable(start)
+    optimizer.build([variable])
+    x, m, v, last = start.astype(np.float64), 0.0, 0.0, 0.0
+    for t, g in enumerate(gradients, start=1):
+        optimizer.apply([tf.constant(g, tf.float32)], [variable])
+        m, v = 0.5 * m + 0.5 * g, 0.9 * v + 0.1 * g**2
+        rate = learning_rate or 0.02 * (1 - (t - 1) / 10)
+        step = rate * (m / (1 - 0.5**t)) / (np.sqrt(v / (1 - 0.9**t)) + 1e-3)
+        x, last = x - 2 * step + last, step
+        np.testing.assert_allclose(variable.numpy(), x, rtol=1e-5, atol=1e-6)
+
+
+def test_extragradient_steps_by_the_gradient_and_looks_as_far_ahead():
+    assert updated(make("extragradient", learning_rate=0.1), [2.0, 2.0]) == pytest.approx([0.8, 0.6])
+    optimizer = filled(make("extragradient", learning_rate=0.4, schedule="linear"), 4)
+    assert updated(optimizer, [0.0, 0.0]) == [1.0, 1.0]
+    (ahead,) = optimizer.look_ahead([tf.constant([2.0])], [tf.constant([1.0])])
+    assert float(ahead[0]) == pytest.approx(1.0 - 0.2 * 2.0)  # half of the updates are made
+
+
+@pytest.mark.parametrize("name", ["adam", "extragradient", "optimistic_adam", "rmsprop", "sgd"])
 def test_schedules_fall_from_the_start_to_the_final_fraction_and_stay(name):
     steps = [0, 25, 50, 100, 1000]
     cosine = filled(make(name, learning_rate=0.2, schedule="cosine"), 100)

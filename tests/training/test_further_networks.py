@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from networks_by_hand import Net, sigmoid
 from small import Layers, assert_same, constraint, sgd, small, trained, values
 
 import ganlab
@@ -58,33 +59,6 @@ def parts(**changed):
         "critic_steps": 2,
     }
     return {**given, **changed}
-
-
-class Net:
-    """A network of two layers in float64, with its gradient by hand."""
-
-    def __init__(self, named, role):
-        own = {name: value for name, value in named.items() if name.startswith(f"{role}/weights/")}
-        self.names, self.weights = list(own), [np.asarray(value, np.float64) for value in own.values()]
-
-    def __call__(self, x):
-        kernel, bias, last, shift = self.weights
-        self.x, self.hidden = x, np.tanh(x @ kernel + bias)
-        return self.hidden @ last + shift
-
-    def back(self, upstream):
-        """The gradients of the weights and of the input for the last call."""
-        kernel, _, last, _ = self.weights
-        inner = upstream @ last.T * (1 - self.hidden**2)
-        own = [self.x.T @ inner, inner.sum(0), self.hidden.T @ upstream, upstream.sum(0)]
-        return own, inner @ kernel.T
-
-    def descend(self, rate, *gradients):
-        self.weights = [w - rate * sum(g) for w, *g in zip(self.weights, *gradients, strict=True)]
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def by_hand(experiment, first, steps):

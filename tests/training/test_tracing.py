@@ -44,9 +44,9 @@ def test_one_trace_on_each_device_serves_all_updates(cpus, traces, replicas, exp
 def test_a_single_device_traces_the_critics_update_once(cpus, monkeypatch, replicas, expected):
     numbers, update = [], TrainingStep.critic_update
 
-    def counted(self, step, k, examples):
+    def counted(self, step, k, *given):
         numbers.append(k)
-        return update(self, step, k, examples)
+        return update(self, step, k, *given)
 
     monkeypatch.setattr(TrainingStep, "critic_update", counted)
     Trainer(small(replicas, critic_steps=4)).train(2)

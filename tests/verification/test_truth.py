@@ -263,11 +263,11 @@ def test_an_optimizer_that_receives_another_gradient_is_found(monkeypatch):
 
     update = GeneratorUpdate.__call__
 
-    def doubled(self, step, data):
+    def doubled(self, *given):
         apply = self.state.generator.optimizer.apply
         self.state.generator.optimizer.apply = lambda grads, variables: apply([2 * g for g in grads], variables)
         try:
-            return update(self, step, data)
+            return update(self, *given)
         finally:
             self.state.generator.optimizer.apply = apply
 

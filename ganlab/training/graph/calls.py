@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -114,17 +114,6 @@ class Deferred:
     def outputs(self, x: Any) -> Tensors:
         """Everything that a critic returns for some rows, by name."""
         return self._make().outputs(x)
-
-
-def witnessing(
-    witness: Callable[[Mapping[str, tf.Tensor]], tf.Tensor], plain: Calls, critic: NetworkFunction
-) -> NetworkFunction:
-    """The critic's function with a loss's witness in the place of the score."""
-
-    def scores(x: tf.Tensor) -> tf.Tensor:
-        return witness(plain.outputs(x, critic(x)))
-
-    return scores
 
 
 def labels_of_rows(network: Network, labels: tf.Tensor | None, x: Any) -> tf.Tensor | None:

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.calls import witnessing
 from ganlab.training.graph.gradients import rows_of
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.objective import graph_gradient
@@ -17,7 +16,7 @@ from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.update import Update, batch_of
-from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import assign, assign_changed, assign_groups
 
 
@@ -31,26 +30,31 @@ class CriticUpdate(Update):
         shared = shared and experiment.critic_steps > 1
         super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
-    def __call__(self, step: tf.Tensor, k: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+    def __call__(self, update: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the critic once; called in a replica's context.
 
         Args:
-            step: The number of generator updates done, an int64 scalar.
-            k: The number of the update among those of the iteration, an int64 scalar.
+            update: The number of critic updates done, an int64 scalar.
             data: This replica's `real`, and `labels` where there are some.
+            ahead: Where the gradient is taken.
 
         Returns:
             Its metrics, and their local values, `(metrics,)` float32.
         """
         state, log = self.state, Log()
-        draws = self._draws(step * self.experiment.critic_steps + k)
-        values = state.values()
-        data, buffers = self.generated(draws, values, data)
+        draws, values = self._draws(update), state.values(ahead)
+        data, buffers = self.completed(draws, values, data)
         assign_changed(state.generator.buffers, buffers, values.players[GENERATOR].buffers)
-        data = self.augmented(draws, values, data)
         values, result, metrics = self._train(draws, values, data, log)
         self._follow(draws, values, data, result.scores, log)
         return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
+
+    def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
+        """As `Update.completed`: with latent vectors and samples, augmented."""
+        data, buffers = self.generated(draws, values, data)
+        augment = self.state.augmentations.apply
+        changed = {name: augment(data[name], values.augmentations, draws, name) for name in ("real", "fake")}
+        return {**data, **changed}, buffers
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""
@@ -76,14 +80,6 @@ class CriticUpdate(Update):
         fake = tf.stop_gradient(generator(data["latent"]))
         return fake, generator.plain.checked_buffers()
 
-    def augmented(self, draws: Draws, values: Values, data: Tensors) -> Tensors:
-        """The data as the critic sees it."""
-        augmentations = self.state.augmentations
-        changed = {
-            name: augmentations.apply(data[name], values.augmentations, draws, name) for name in ("real", "fake")
-        }
-        return {**data, **changed}
-
     def _follow(self, draws: Draws, values: Values, data: Tensors, scores: Any, log: Log) -> None:
         """Advances the states that follow the critic's scores: the loss's and the augmentations'."""
         nest = self.state.nest
@@ -106,14 +102,13 @@ class CriticUpdate(Update):
         with tf.GradientTape() as tape:
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)
-            critic: NetworkFunction = own[CRITIC]
             scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
             loss = self._loss.value(self.side, scores, seen, values.loss, networks, draws, log)
+            shown: dict[str, NetworkFunction] = {**own}
             witness = self._loss.witness(seen, draws)
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
-                critic = witnessing(witness, own[CRITIC].plain, critic)
-            shown: dict[str, NetworkFunction] = {**own, CRITIC: critic}
+                shown[CRITIC] = lambda x: witness(own[CRITIC].outputs(x))
             generator = networks[GENERATOR]
             objective = self.objective(
                 loss, batch, values, draws, log, own, shown, generator=generator, networks=networks

@@ -7,8 +7,7 @@ error. For others it silently takes the second derivative to be zero, or leaves 
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -37,24 +36,12 @@ _INSTEAD = {
 }
 
 
-def explaining(part: Callable[..., Any], *used: Network) -> Callable[..., Any]:
-    """Wraps a part of the step: an operation without a gradient becomes one error with its layer and line.
-
-    Args:
-        part: The function.
-        *used: The networks that it differentiates.
-    """
-
-    @functools.wraps(part)
-    def explained_part(*arguments: Any) -> Any:
-        with _explained(used):
-            return part(*arguments)
-
-    return explained_part
-
-
 @contextlib.contextmanager
-def _explained(used: Sequence[Network]) -> Iterator[None]:
+def explaining(*used: Network) -> Iterator[None]:
+    """Wraps a part of the step that differentiates networks: an operation without a gradient becomes one error.
+
+    It names the layer and the line.
+    """
     try:
         yield
     except Exception as error:

@@ -13,7 +13,7 @@ from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.update import Update, batch_of
-from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import assign, read
 
 
@@ -26,23 +26,28 @@ class GeneratorUpdate(Update):
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
 
-    def __call__(self, step: tf.Tensor, data: Tensors) -> tuple[list[Metric], tf.Tensor]:
+    def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context.
 
         Args:
             step: The number of generator updates done, an int64 scalar.
             data: `labels` of this replica's rows where there are some, and `real` where the loss pairs.
+            ahead: Where the gradient is taken.
 
         Returns:
             Its metrics, and their local values, `(metrics,)` float32.
         """
-        log, values, draws = Log(), self.state.values(), self._draws(step)
-        data = {**data, "latent": self._latents(draws, noise.LATENT)}
+        log, values, draws = Log(), self.state.values(ahead), self._draws(step)
+        data, _ = self.completed(draws, values, data)
         _, result, metrics = self._train(draws, values, data, log)
         for player in self.players:
             if player.average.weights:
                 self._average(player, step)
         return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
+
+    def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
+        """As `Update.completed`: with latent vectors."""
+        return {**data, "latent": self._latents(draws, noise.LATENT)}, {}
 
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors

@@ -23,6 +23,7 @@ from ganlab.training.graph.values import Tensors
 OF_GENERATOR = "generator/"
 # Where the examples of generator updates begin in an endless set, far beyond those of the critic's.
 _FAR = 2**48
+_OF_HOST = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
 # Of a constant's elements: a program with a table takes long to compile.
 _LARGE = 2**12
 
@@ -51,7 +52,7 @@ class Inputs:
         # Traced once for all replicas.
         spec = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
-        self.on_host = _needs_host(self._made.graph)
+        self.on_host = any(op.type in _OF_HOST for op in operations(self._made.graph))
 
     def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
@@ -102,8 +103,7 @@ class Inputs:
             position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
             tensors[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
         if self._labelled:
-            numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-            tensors["labels"] = tf.reshape(self._labels(numbers), [self._updates, self._local])
+            tensors["labels"] = self.labels(step, replica)
             numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
             tensors[f"{OF_GENERATOR}labels"] = self._labels(numbers)
         return tensors
@@ -203,10 +203,6 @@ class Inputs:
             deterministic=True,
         )
         return iter(elements.prefetch(2))
-
-
-def _needs_host(graph: tf.Graph) -> bool:
-    return any(op.type in {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"} for op in operations(graph))
 
 
 def _is_arithmetic(graph: tf.Graph) -> bool:

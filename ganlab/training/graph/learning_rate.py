@@ -77,10 +77,8 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
     for tag, schedule in schedules(experiment).items():
         earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
-    for role in [
-        *reversed(ROLES.values()),
-        *(role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {}),
-    ]:
+    further = (role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {})
+    for role in (*reversed(ROLES.values()), *further):
         part, updates = role.optimizer, role.updates(experiment)
         configs = [role.optimizer_of(experiment).get_config() for _ in range(2)]
         if fill_decay_steps(configs[0], updates * before) and fill_decay_steps(configs[1], updates * experiment.steps):

@@ -142,7 +142,8 @@ class Network:
     @property
     def synchronizes(self) -> str:
         """A layer that communicates with other replicas when called, as messages name it; empty if there is none."""
-        return next((named(self.role, layer) for layer in layers_of(self.model) if _synchronized(layer)), "")
+        layers = layers_of(self.model)
+        return next((named(self.role, layer) for layer in layers if getattr(layer, "synchronized", False)), "")
 
 
 def build_networks(experiment: Experiment) -> dict[str, Network]:
@@ -357,10 +358,6 @@ def _check_outputs(loss: Loss, critic: Network) -> None:
             f"returns only {', '.join(map(repr, outputs))}. Use an architecture whose critic returns a dict with "
             f"{', '.join(map(repr, (SCORE, *loss.outputs)))}."
         )
-
-
-def _synchronized(layer: keras.layers.Layer) -> bool:
-    return bool(getattr(layer, "synchronized", False))
 
 
 def as_scores(y: Any) -> tf.Tensor:

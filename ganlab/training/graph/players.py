@@ -9,13 +9,15 @@ import keras
 import tensorflow as tf
 
 from ganlab.composition import Experiment
+from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Constraint, Schedule
+from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import unique_names
 from ganlab.training.graph.calls import Calls, Wrapped
-from ganlab.training.graph.networks import Network, NetworkFunction
+from ganlab.training.graph.networks import Network, NetworkFunction, static_shape
 from ganlab.training.graph.optimizers import own_optimizer
 from ganlab.training.graph.replica import Draws
-from ganlab.training.graph.roles import CRITIC, Role
+from ganlab.training.graph.roles import CRITIC, Role, written
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.values import PlayerValues, Tensors
 from ganlab.training.graph.variables import assign_changed, read, untrained, value_of
@@ -143,6 +145,29 @@ class Player:
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
         return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
 
+    def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:
+        """The weights, projected, and the parameters at which its optimizer takes the gradient that it applies.
+
+        Args:
+            gradients: The gradient at `values` over the global batch.
+            values: Its values.
+            optimizer: The optimizer as messages name it.
+
+        Raises:
+            ContractError: The optimizer returned other tensors than it was given.
+        """
+        shapes = [static_shape(x) for x in values.trained]
+        with plugin_code(optimizer, "look_ahead"):
+            moved = [tf.convert_to_tensor(x) for x in self.optimizer.look_ahead(list(gradients), values.trained)]
+        if (given := [static_shape(x) for x in moved]) != shapes:
+            raise ContractError(
+                f"{optimizer} returned the shapes {given} from look_ahead; it must keep those of the weights, {shapes}."
+            )
+        left = iter(moved)
+        weights = {name: next(left) for name in values.weights}
+        parameters = [{key: next(left) for key in group} for group in values.parameters]
+        return {"weights": self.stack.project(weights), "parameters": parameters}
+
     def project(self) -> None:
         """Moves the weights to where the constraints allow them; called in a replica's context."""
         if self.stack.overrides_projection:
@@ -179,6 +204,21 @@ class Player:
 # The folders of weights, buffers and constraints' parameters in names.
 _VARIABLES = "weights", "buffers", "parameters"
 _AVERAGES = "average", "average_buffers", "average"
+
+
+def look_ahead(players: Sequence[Player]) -> bool:
+    """Whether the optimizers of all players look ahead.
+
+    Raises:
+        IncompatibleError: Those of some do: the step ahead is one of the whole game.
+    """
+    ahead = {hasattr(player.optimizer, "look_ahead"): written(player.role.optimizer) for player in players}
+    if len(ahead) == 2:
+        raise IncompatibleError(
+            f"{ahead[True]} looks ahead and {ahead[False]} does not: all networks step ahead together, or none. Use "
+            "optimizers that look ahead for all of them, or for none."
+        )
+    return True in ahead
 
 
 def under(folder: str, group: Mapping[str, Any]) -> dict[str, Any]:

@@ -248,16 +248,7 @@ class ConstraintStack:
 
 
 def check_count(kind: str, count: int, streams: str = "") -> None:
-    """Refuses more components of a setting than there are streams of random numbers for.
-
-    Args:
-        kind: The setting.
-        count: How many it has.
-        streams: The setting whose streams they draw from, if not its own.
-
-    Raises:
-        ContractError: There are too many.
-    """
+    """Refuses more components of a setting than it, or `streams`, has streams of random numbers for."""
     if count > (most := noise.MOST.get(streams or kind, 0)):
         raise ContractError(f"{written(kind)} has {count} components; there may be at most {most}.")
 

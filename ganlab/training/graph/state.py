@@ -21,7 +21,7 @@ from ganlab.training.graph.players import Player, under
 from ganlab.training.graph.plugin_state import tensors
 from ganlab.training.graph.replica import Draws
 from ganlab.training.graph.roles import CRITIC, GENERATOR, role_of
-from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import raw, read, untrained, values_of
 
 
@@ -143,9 +143,11 @@ class TrainingState:
         for variable, value in zip(variables, values, strict=True):
             variable.assign(value)
 
-    def values(self) -> Values:
-        """The values of all variables that an update computes with, on this replica."""
+    def values(self, ahead: Ahead | None = None) -> Values:
+        """The values of all variables that an update computes with, on this replica, or those ahead of some."""
         values: Values = values_of(self.nest)
+        for role, fields in (ahead or {}).items():
+            values = values.replaced(role, **fields)
         return values
 
     def collected(self, named: Mapping[str, Any]) -> Values:

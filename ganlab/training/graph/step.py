@@ -20,11 +20,12 @@ from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.critic_update import CriticUpdate
 from ganlab.training.graph.generator_update import GeneratorUpdate
 from ganlab.training.graph.inputs import OF_GENERATOR
+from ganlab.training.graph.players import look_ahead
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.update_metrics import check_unique, over_updates
-from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.values import Ahead, Tensors
 
 
 class TrainingStep:
@@ -35,6 +36,7 @@ class TrainingStep:
         state: The state.
         critic: The critic's update.
         generator: The generator's update.
+        looks_ahead: Whether gradients are taken at weights ahead of those that they move.
         metrics: The metrics that `iteration` returns, in order; known once it has been traced.
     """
 
@@ -57,7 +59,8 @@ class TrainingStep:
             shared: Whether the critic's updates of an iteration may share a trace.
 
         Raises:
-            IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch.
+            IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch; or
+                some optimizers look ahead and others do not.
         """
         self.experiment, self.state, self._program = experiment, state, program
         self.metrics: list[Metric] = []
@@ -66,6 +69,7 @@ class TrainingStep:
         layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
         if experiment.microbatches > 1 and layers:
             raise of_whole_batch(layers[0])
+        self.looks_ahead = look_ahead(state.in_turn)
         self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
 
@@ -82,38 +86,32 @@ class TrainingStep:
         """
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
         updates = range(self.experiment.critic_steps)
-        of_critic = tf.stack([self.critic_update(step, tf.constant(k, tf.int64), examples) for k in updates])
-        return self.reduced(step, of_critic, self.generator_update(step, examples))
+        ahead: dict[str, Any] = {}
+        if self.looks_ahead:
+            with self._scope(step):
+                ahead.update(self.generator.ahead(step, _of_generator(examples)))
+        of_critic = tf.stack([self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates])
+        return self.reduced(step, of_critic, self.generator_update(step, examples, ahead))
 
-    def critic_update(self, step: tf.Tensor, k: tf.Tensor, examples: Tensors) -> tf.Tensor:
-        """Trains the critic once; called in a replica's context.
+    def critic_update(
+        self, step: tf.Tensor, k: tf.Tensor, examples: Tensors, ahead: dict[str, Any] | None = None
+    ) -> tf.Tensor:
+        """As `iteration`, the critic's k-th update alone: its metrics, `(metrics,)` float32.
 
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            k: The number of the critic's update among those of the iteration, an int64 scalar.
-            examples: As for `iteration`.
-
-        Returns:
-            The local value of each of its metrics, `(metrics,)` float32.
+        `ahead` has where the generator's side looks ahead to, and takes where the critic's does.
         """
         data = {name: x[k] for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
+        update = step * self.experiment.critic_steps + k
         with self._scope(step):
-            self._critic_metrics, values = self.critic(step, k, data)
+            if ahead:
+                ahead.update(self.critic.ahead(update, data))
+            self._critic_metrics, values = self.critic(update, data, ahead)
         return values
 
-    def generator_update(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
-        """Trains the generator once; called in a replica's context.
-
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            examples: As for `iteration`.
-
-        Returns:
-            The local value of each of its metrics, and of the schedules, `(metrics,)` float32.
-        """
-        data = {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
+    def generator_update(self, step: tf.Tensor, examples: Tensors, ahead: Ahead | None = None) -> tf.Tensor:
+        """As `iteration`, the generator's update alone: its metrics and the schedules' values, `(metrics,)` float32."""
         with self._scope(step):
-            metrics, values = self.generator(step, data)
+            metrics, values = self.generator(step, _of_generator(examples), ahead)
             log = Log()
             for tag, schedule in self.state.schedules.items():
                 log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
@@ -121,15 +119,9 @@ class TrainingStep:
         return tf.stack([*tf.unstack(values), *log.values])
 
     def reduced(self, step: tf.Tensor, of_critic: tf.Tensor, of_generator: tf.Tensor) -> tf.Tensor:
-        """The metrics of an iteration.
+        """The metrics of an iteration in the order of `self.metrics`, `(..., metrics)`, from those of its updates.
 
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            of_critic: Those of its critic updates, `(critic_steps, ..., metrics)`.
-            of_generator: Those of its generator update, `(..., metrics)`.
-
-        Returns:
-            All of them in the order of `self.metrics`, `(..., metrics)`.
+        Those of the critic are `(critic_steps, ..., metrics)`, those of the generator `(..., metrics)`.
         """
         self.metrics = self._critic_metrics + self._generator_metrics
         check_unique(self._critic_metrics, self._generator_metrics)
@@ -155,6 +147,10 @@ class TrainingStep:
     def communicates(self) -> str:
         """The name, in messages, of what communicates in a part that XLA could compile; empty if nothing does."""
         return self.critic.gradients.communicates or self.generator.gradients.communicates
+
+
+def _of_generator(examples: Tensors) -> Tensors:
+    return {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
 
 
 def _no_variables(create: Any, **arguments: Any) -> Any:

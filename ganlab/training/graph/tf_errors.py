@@ -54,7 +54,7 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
             "batch over more devices."
         ) from error
     except tf.errors.OpError as error:
-        if _worker_lost(experiment, error):
+        if of_several(experiment.strategy) and any(words in str(error) for words in _LOST):
             again = "with --resume RUN: they resume from the newest checkpoint" if step else "with the same command"
             raise WorkerLostError(
                 f"Training stopped after step {step}: another worker is gone ({_message(error)}). Start every worker "
@@ -70,10 +70,6 @@ def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
 def of_several(strategy: tf.distribute.Strategy) -> bool:
     """Whether this process is one of several that train together. One alone drives all hosts of a TPU slice."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
-
-
-def _worker_lost(experiment: Experiment, error: tf.errors.OpError) -> bool:
-    return of_several(experiment.strategy) and any(words in str(error) for words in _LOST)
 
 
 def _message(error: tf.errors.OpError) -> str:

@@ -67,7 +67,7 @@ class Trainer:
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        self._loops = alone and experiment.critic_steps > 1 and self._shared
+        self._loops = alone and experiment.critic_steps > 1 and self._shared and not self._step.looks_ahead
         self._program = tf.function(self._whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
 

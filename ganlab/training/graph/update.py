@@ -26,7 +26,7 @@ from ganlab.training.graph.ordering import after_reads
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES
 from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.values import Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import assign_changed, assign_groups
 
 
@@ -81,7 +81,7 @@ class Update(abc.ABC):
         self._networks = [player.network for player in (*self.players, *others)]
         synchronizes = next((layer for network in self._networks[::-1] if (layer := network.synchronizes)), "")
         self.gradients = Gradients(
-            differentiation.explaining(self.part, *self._networks),
+            differentiation.explaining(*self._networks)(self.part),
             experiment,
             self.trained,
             compiled=compiled and may_compile(experiment, synchronizes),
@@ -108,6 +108,27 @@ class Update(abc.ABC):
     def trained(self, values: Values) -> list[tf.Tensor]:
         """The tensors that this update trains, those of each network together."""
         return [tensor for player in self.players for tensor in values.players[player.role.name].trained]
+
+    @abc.abstractmethod
+    def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
+        """The rows that `part` takes, from the examples, and the generator's buffers after they were made."""
+
+    def ahead(self, update: tf.Tensor, data: Tensors) -> Ahead:
+        """Where the networks that this update trains take its gradient; called in a replica's context.
+
+        Nothing is assigned: the update has the same examples and random numbers, and advances the same states.
+        """
+        draws, values = self._draws(update), self.state.values()
+        data, _ = self.completed(draws, values, data)
+        values = self.advanced(draws, values, data, Log())
+        result, _ = self.gradients(values, data, draws)
+        context = tf.distribute.get_replica_context()
+        left = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, result.gradients))
+        found = {}
+        for player in self.players:
+            own, selector = values.players[player.role.name], selector_of(player.role.optimizer_of(self.experiment))
+            found[player.role.name] = player.ahead([next(left) for _ in own.trained], own, selector)
+        return found
 
     def advanced(self, draws: Draws, values: Values, data: Tensors, log: Log) -> Values:
         """The values of the update, the states of its constraints advanced."""

@@ -29,13 +29,13 @@ def over_updates(metrics: Sequence[Metric], values: tf.Tensor, first: tf.Tensor)
 
 
 def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.Tensor:
+    reduce = {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)
     if metric.every == 1:
-        return {"max": tf.reduce_max, "min": tf.reduce_min}.get(metric.reduce, tf.reduce_mean)(values, 0)
+        return reduce(values, 0)
     measured = tf.equal(updates % metric.every, 0)
     count = tf.reduce_sum(tf.cast(measured, tf.float32))
     if metric.reduce in ("max", "min"):
         worst = -np.inf if metric.reduce == "max" else np.inf
-        reduce = tf.reduce_max if metric.reduce == "max" else tf.reduce_min
         broadcast = tf.reshape(measured, [-1, *(1 for _ in values.shape[1:])])
         return tf.where(count > 0, reduce(tf.where(broadcast, values, worst), 0), 0.0)
     return tf.reduce_sum(values, 0) / tf.maximum(count, 1.0)

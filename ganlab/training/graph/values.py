@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -28,6 +29,11 @@ class PlayerValues(NamedTuple):
     def trained(self) -> list[tf.Tensor]:
         """The tensors that its optimizer trains: its weights, then the constraints' parameters."""
         return [*self.weights.values(), *(value for group in self.parameters for value in group.values())]
+
+
+# The weights and the parameters at which a step's gradient is taken, fields of `PlayerValues` by role; empty for those
+# that it moves.
+Ahead = Mapping[str, Mapping[str, Any]]
 
 
 class Values(NamedTuple):

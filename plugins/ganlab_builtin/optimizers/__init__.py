@@ -6,10 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import ganlab
-from ganlab_builtin.optimizers.gradient import adam, rmsprop, sgd
+from ganlab_builtin.optimizers.gradient import adam, extragradient, optimistic_adam, rmsprop, sgd
 
 
 @ganlab.hookimpl
 def ganlab_optimizers() -> dict[str, Callable[..., Any]]:
     """The optimizers of this package."""
-    return {"adam": adam, "rmsprop": rmsprop, "sgd": sgd}
+    return {
+        "adam": adam,
+        "extragradient": extragradient,
+        "optimistic_adam": optimistic_adam,
+        "rmsprop": rmsprop,
+        "sgd": sgd,
+    }

@@ -122,6 +122,77 @@ def sgd(
     return keras.optimizers.SGD(learning_rate=rate, momentum=momentum, nesterov=nesterov)
 
 
+def extragradient(
+    *,
+    learning_rate: Annotated[float, Gt(0)] = 1e-3,
+    schedule: Literal["constant", "cosine", "linear"] = "constant",
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
+) -> keras.optimizers.Optimizer:
+    """Extragradient: Gidel et al., "A variational inequality perspective on GANs" (2019), algorithm 2 without averages.
+
+    All networks step ahead together by gradient descent, and the gradient taken there moves the weights from where they
+    were: `x' = x - r F(x)`, `x <- x - r F(x')`, with F the gradient of each network by its own loss. A projection is
+    applied after both. With `experiment.critic_steps = 1` generator and critic move simultaneously, as in the paper,
+    and not the generator after the critic, as by other optimizers. With more, each critic update steps ahead anew; the
+    generator steps ahead once, before them, and moves by the gradient where the critic last stepped ahead to. Both
+    gradients have the same examples and random numbers, as in Mishchenko et al., "Revisiting stochastic extragradient"
+    (2020). Twice the work of `optimizers.sgd`; metrics are those at the weights ahead.
+
+    Args:
+        learning_rate: The step size r, at the start of the schedule.
+        schedule: How the learning rate falls.
+        decay_steps: Updates until it has fallen; None for the whole run.
+        final_fraction: The share of the learning rate that is left then.
+
+    Returns:
+        A `keras.optimizers.SGD` that looks ahead.
+
+    Raises:
+        ConfigError: A value is out of its range.
+    """
+    rate = _rate("extragradient", learning_rate, schedule, decay_steps, final_fraction)
+    from ganlab_builtin.optimizers.games import Extragradient
+
+    return Extragradient(learning_rate=rate)
+
+
+def optimistic_adam(
+    *,
+    learning_rate: Annotated[float, Gt(0)] = 1e-4,
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.5,
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.9,
+    epsilon: Annotated[float, Gt(0)] = 1e-8,
+    schedule: Literal["constant", "cosine", "linear"] = "constant",
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
+) -> keras.optimizers.Optimizer:
+    """Optimistic Adam: Daskalakis et al., "Training GANs with optimism" (2018), algorithm 1.
+
+    With `s[t]` the step of Adam, `x <- x - 2 s[t] + s[t-1]`: the next gradient is predicted to be like the last. It
+    needs one gradient an update. The paper's players move simultaneously; here the generator moves after the critic.
+
+    Args:
+        learning_rate: The step size, at the start of the schedule.
+        beta_1: Decay of the gradient's average.
+        beta_2: Decay of the squared gradient's average.
+        epsilon: Added to the square root of that average, after its correction for the start at zero.
+        schedule: How the learning rate falls.
+        decay_steps: Updates until it has fallen; None for the whole run.
+        final_fraction: The share of the learning rate that is left then.
+
+    Returns:
+        A `keras.optimizers.Adam`.
+
+    Raises:
+        ConfigError: A value is out of its range.
+    """
+    rate = _rate("optimistic_adam", learning_rate, schedule, decay_steps, final_fraction)
+    from ganlab_builtin.optimizers.games import OptimisticAdam
+
+    return OptimisticAdam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
+
+
 def _rate(name: str, start: float, schedule: Any, decay_steps: int | None, final_fraction: float) -> float | Decay:
     """The learning rate as Keras takes it: a number, or a schedule."""
     if schedule not in SCHEDULES:

@@ -167,8 +167,7 @@ class Bench:
         data = {"real": tf.convert_to_tensor(dataset.examples(numbers, self._seed))}
         if dataset.classes is not None:
             data["labels"] = tf.cast(optional.call(dataset.labels, numbers, seed=self._seed), tf.int64)
-        data, _ = self._step.critic.generated(self.draws(), self.state.values(), data)
-        return self._step.critic.augmented(self.draws(), self.state.values(), data)
+        return self._step.critic.completed(self.draws(), self.state.values(), data)[0]
 
     def _critic(self, draws: Draws) -> Critic:
         return self.state.deferred("critic", draws, self._values, self.data, noise.CRITIC_LAYERS)
