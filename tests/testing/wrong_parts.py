@@ -188,6 +188,13 @@ class MixingCritic(parts.Networks):
         return keras.Model(x, keras.layers.Dense(1)(hidden))
 
 
+class CenteredLatents(parts.Networks):
+    """Subtracts the mean over the batch from latent vectors."""
+
+    def latent(self, uniform, normal):
+        return normal - tf.reduce_mean(normal, axis=0)
+
+
 class BrightImages(parts.Networks):
     """Generates images beyond [-1, 1]."""
 

@@ -54,7 +54,7 @@ class CriticUpdate(Update):
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""
-        data = {**data, "latent": self._latents(draws, noise.FAKE_LATENT)}
+        data = {**data, "latent": self.latents(draws, noise.FAKE_LATENT)}
         parts = self.experiment.microbatches
         if parts == 1:
             fake, buffers = self._samples(draws, values, data)

@@ -37,7 +37,7 @@ class GeneratorUpdate(Update):
             Its metrics, and their local values, `(metrics,)` float32.
         """
         log, values, draws = Log(), self.state.values(), self._draws(step)
-        data = {**data, "latent": self._latents(draws, noise.LATENT)}
+        data = {**data, "latent": self.latents(draws, noise.LATENT)}
         _, result, metrics = self._train(draws, values, data, log)
         for player in self.players:
             if player.average.weights:

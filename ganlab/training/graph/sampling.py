@@ -11,13 +11,14 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
-from ganlab.interfaces import Dataset
+from ganlab.interfaces import Architecture, Dataset
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.examples import check_finite_examples
+from ganlab.training.graph.latents import is_normal, latents_of_samples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.state import TrainingState
@@ -33,13 +34,14 @@ class Sampler:
 
     Attributes:
         classes: How many classes a conditional generator distinguishes; None for an unconditional one.
+        normal: Whether latent vectors are standard normal: the architecture makes no others.
     """
 
     def __init__(
         self,
         generator: Network,
         weights: Mapping[str, Any] | Callable[[], Tensors],
-        latent_dim: int,
+        architecture: Architecture,
         frequencies: Sequence[float] | None = None,
         *,
         buffers: Callable[[], Tensors] | None = None,
@@ -49,13 +51,14 @@ class Sampler:
         Args:
             generator: The generator.
             weights: The variables that hold its weights, or a function that returns their values.
-            latent_dim: The length of a latent vector.
+            architecture: The architecture, for latent vectors.
             frequencies: How often each class is to be drawn, for a conditional generator.
             buffers: Returns the values of its buffers; None for those that its variables have.
         """
-        self._generator, self._weights, self._latent_dim = generator, weights, latent_dim
+        self._generator, self._weights, self._architecture = generator, weights, architecture
         self._buffers = buffers or functools.partial(read, generator.buffers)
         self._frequencies = frequencies if generator.conditional else None
+        self.normal = is_normal(architecture)
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
@@ -74,8 +77,8 @@ class Sampler:
         return self.from_latents(self.latents(n, seed, start), labels)
 
     def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
-        """The latent vectors of those samples: standard normal, `(n, latent_dim)` float32."""
-        return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT, start=start)
+        """The latent vectors of those samples, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
+        return latents_of_samples(self._architecture, n, seed, start)
 
     def labels(self, n: int, seed: int, start: int = 0) -> np.ndarray | None:
         """The classes of those samples, `(n,)` int64, as frequent as in the data; None if unconditional."""
@@ -207,8 +210,8 @@ def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
     """Draws from the generator with the weights that samples are drawn with."""
     network = state.generator.network
     frequencies = label_frequencies(experiment.dataset, experiment.seed) if network.conditional else None
-    latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(network, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)
+    of = network, state.sampling_weights, experiment.architecture, frequencies
+    return Sampler(*of, buffers=state.sampling_buffers)
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:
