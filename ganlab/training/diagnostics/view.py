@@ -98,7 +98,7 @@ class CriticFunctions:
         with tf.GradientTape() as tape:
             # The examples too: a layer before the first weight has an output that depends on nothing else.
             tape.watch((weights, x))
-            critic = self._scorer.critic(self._scorer.effective(weights), labels)
+            critic = self._scorer.critic(self._scorer.effective(weights), labels, weights)
             with self._intermediates.recorded() as outputs:
                 scores = critic(x)
             outputs_of_rows = critic.plain.outputs(x, scores)

@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.training.graph import differentiation, noise
-from ganlab.training.graph.calls import witnessing
 from ganlab.training.graph.gradients import rows_of
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.objective import graph_gradient
@@ -106,14 +105,13 @@ class CriticUpdate(Update):
         with tf.GradientTape() as tape:
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)
-            critic: NetworkFunction = own[CRITIC]
+            shown: dict[str, NetworkFunction] = {**own}
             scores, seen = self.scored(own[CRITIC], networks, batch, draws, log)
             loss = self._loss.value(self.side, scores, seen, values.loss, networks, draws, log)
             witness = self._loss.witness(seen, draws)
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
-                critic = witnessing(witness, own[CRITIC].plain, critic)
-            shown: dict[str, NetworkFunction] = {**own, CRITIC: critic}
+                shown[CRITIC] = own[CRITIC].witnessed(witness)
             generator = networks[GENERATOR]
             objective = self.objective(
                 loss, batch, values, draws, log, own, shown, generator=generator, networks=networks

@@ -11,7 +11,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.interfaces import Constraint, Schedule
 from ganlab.plugins.recipes import unique_names
-from ganlab.training.graph.calls import Calls, Wrapped
+from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.networks import Network, NetworkFunction
 from ganlab.training.graph.optimizers import own_optimizer
 from ganlab.training.graph.replica import Draws
@@ -129,8 +129,8 @@ class Player:
         draws: Draws | None = None,
         stream: int = 0,
         **others: NetworkFunction,
-    ) -> Wrapped:
-        """The network as its constraints make it, a function of its input.
+    ) -> tuple[Calls, NetworkFunction]:
+        """The network as a function of its input: its calls before any constraint, and as its constraints wrap them.
 
         Args:
             effective: The weights, reparameterized.
@@ -141,7 +141,7 @@ class Player:
             **others: Other networks by role, for constraints that take them.
         """
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
-        return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
+        return plain, self.stack.transform(plain, draws, scores=self.network.scores, **others)
 
     def project(self) -> None:
         """Moves the weights to where the constraints allow them; called in a replica's context."""

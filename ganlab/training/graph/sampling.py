@@ -171,12 +171,13 @@ class Scorer:
         with self._state.timed():
             return self._player.stack.effective(values_of(values))
 
-    def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> Wrapped:
+    def critic(self, effective: Tensors, labels: tf.Tensor | None = None, weights: Tensors | None = None) -> Wrapped:
         """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`.
 
         Args:
             effective: The weights.
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
+            weights: The weights that these were made from, for plugins that compute with others.
         """
         if not self.of_examples:
             raise IncompatibleError(
@@ -184,13 +185,13 @@ class Scorer:
                 "critics of examples alone. Leave out diagnostics that score examples."
             )
         with self._state.timed():
-            wrapped = self._player.function(effective, read(self._player.buffers), labels)
+            plain, wrapped = self._player.function(effective, read(self._player.buffers), labels)
 
         def scores(x: tf.Tensor) -> tf.Tensor:
             with self._state.timed():
                 return wrapped(x)
 
-        return Wrapped(wrapped.plain, scores)
+        return Wrapped(plain, scores, lambda other: self.critic(self.effective(other), labels, other), weights or {})
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
         effective, classes = self.effective(), self._classes
