@@ -34,16 +34,7 @@ class Calls:
         draws: Draws | None = None,
         stream: int = 0,
     ) -> None:
-        """Takes the network and what it computes with.
-
-        Args:
-            network: The network.
-            weights: The weights, reparameterized.
-            buffers: The values of its buffers.
-            labels: The class of each row of a batch, for a conditional network.
-            draws: The source of random numbers in training; None for layers as in inference.
-            stream: The stream of these numbers.
-        """
+        """Takes the network and what it computes with; `draws` is None for layers as in inference."""
         self._network, self.weights, self._labels, self._draws = network, weights, labels, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers

@@ -58,14 +58,9 @@ class Gradients:
         compiled: bool,
         shared: bool,
     ) -> None:
-        """Takes the part.
+        """Takes the part, and what returns the tensors that its gradients belong to.
 
-        Args:
-            part: The function.
-            experiment: The experiment.
-            trained: Returns the tensors that the part's gradients belong to.
-            compiled: Whether XLA is to compile it.
-            shared: Whether several calls in a graph are to share one trace.
+        XLA is to compile it if `compiled`; several calls in a graph share one trace if `shared`.
         """
         self._part, self._experiment, self._trained = part, experiment, trained
         self._compiled, self._shared = compiled, shared

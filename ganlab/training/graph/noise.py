@@ -69,18 +69,7 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tens
 
 
 def latents(n: tf.Tensor, length: int, seed: tf.Tensor, kind: Kind = "normal", number: int = 0) -> tf.Tensor:
-    """What `whole` draws for latent vectors, for a number and a seed that are known only when a graph runs.
-
-    Args:
-        n: How many, an integer scalar.
-        length: The length of each.
-        seed: An integer scalar.
-        kind: The kind of numbers.
-        number: The draw's number within the stream.
-
-    Returns:
-        `(n, length)` float32.
-    """
+    """What `whole` draws for latent vectors, `(n, length)`, where n and the seed are integer scalars of a graph."""
     count = tf.cast(n, tf.int64) * length
     total = -(-count // _BLOCK) * _BLOCK
     label = tf.constant(LATENT * 2**_DRAW_BITS + number, tf.int64)

@@ -46,14 +46,10 @@ class Sampler:
         *,
         buffers: Callable[[], Tensors] | None = None,
     ) -> None:
-        """Takes the generator.
+        """Takes the generator, and the variables of its weights or a function of their values.
 
-        Args:
-            generator: The generator.
-            weights: The variables that hold its weights, or a function that returns their values.
-            architecture: The architecture, for latent vectors.
-            frequencies: How often each class is to be drawn, for a conditional generator.
-            buffers: Returns the values of its buffers; None for those that its variables have.
+        `frequencies` is how often each class of a conditional generator is drawn; `buffers` returns the values of its
+        buffers, where these are not its variables' own.
         """
         self._generator, self._weights, self._architecture = generator, weights, architecture
         self._buffers = buffers or functools.partial(read, generator.buffers)
@@ -136,12 +132,9 @@ class Scorer:
     rows: ClassVar[int] = _BATCH
 
     def __init__(self, state: TrainingState, classes: int | None = None) -> None:
-        """Takes the critic.
+        """Takes the critic's variables, and how many classes the data has.
 
-        Args:
-            state: The variables.
-            classes: How many classes the data has. Points without labels are scored as every class in turn, and the
-                scores of a conditional critic averaged.
+        Points without labels are scored as every class in turn, and the scores of a conditional critic averaged.
         """
         self._state, self._player = state, state.critic
         self._classes = classes if self._player.network.conditional else None

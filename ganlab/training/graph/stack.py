@@ -107,14 +107,7 @@ class ConstraintStack:
     def transform(
         self, function: NetworkFunction, draws: Draws | None = None, *, scores: bool = True, **others: NetworkFunction
     ) -> NetworkFunction:
-        """The network's function, wrapped by every constraint.
-
-        Args:
-            function: The network.
-            draws: The source of random numbers; None outside of training.
-            scores: Whether it gives scores.
-            **others: Other networks by role, for constraints that take them.
-        """
+        """The network's function wrapped by every constraint; outside of training without draws and `replica`."""
         for i, (name, constraint) in enumerate(self._named()):
             view = None
             if draws is not None and optional.takes(constraint.transform, "replica"):
@@ -248,12 +241,7 @@ class ConstraintStack:
 
 
 def check_count(kind: str, count: int, streams: str = "") -> None:
-    """Refuses more components of a setting than there are streams of random numbers for.
-
-    Args:
-        kind: The setting.
-        count: How many it has.
-        streams: The setting whose streams they draw from, if not its own.
+    """Refuses more components of a setting than there are streams of random numbers, its own or another setting's.
 
     Raises:
         ContractError: There are too many.

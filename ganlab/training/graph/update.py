@@ -62,15 +62,7 @@ class Update(abc.ABC):
         compiled: bool,
         shared: bool = False,
     ) -> None:
-        """Takes the experiment and its variables.
-
-        Args:
-            experiment: The experiment.
-            state: Its variables.
-            size: The rows of the global batch.
-            compiled: Whether XLA compiles the gradient.
-            shared: Whether several updates of an iteration share a trace, where they can.
-        """
+        """Takes the experiment and its variables; with `shared`, updates of an iteration share a trace if they can."""
         self.experiment, self.state = experiment, state
         self.size, self.rows = size, size // experiment.replicas
         self.shares = experiment.replicas * experiment.microbatches
