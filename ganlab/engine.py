@@ -18,6 +18,7 @@ from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
+from ganlab.training.graph.latents import latents_of_samples
 from ganlab.training.graph.networks import SCORE, Network, build_networks, scores_itself
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
@@ -70,6 +71,7 @@ __all__ = [
     "first_examples",
     "has_kernel",
     "keep_precision",
+    "latents_of_samples",
     "load",
     "load_trained",
     "make",

@@ -64,6 +64,16 @@ class Architecture:
         """
         return {}
 
+    def latent(self, uniform: tf.Tensor, normal: tf.Tensor) -> tf.Tensor:
+        """The latent vectors, for a prior that is not standard normal: uniform, or a mixture as in DeLiGAN.
+
+        A pure function of uniform numbers in [0, 1) and independent normal ones, `(n, latent_dim)` float32 both, to
+        latent vectors of that shape. Row i may depend only on row i. It is called wherever latent vectors are drawn: in
+        training, for samples, in evaluation and in exports.
+        """
+        del uniform
+        return normal
+
     def coupled(self, numbers: tf.Tensor, seed: int) -> tf.Tensor | None:
         """Samples that belong to the dataset's examples with these numbers, for a generator that is not trained.
 

@@ -22,7 +22,13 @@ else:
 
 
 class Network(Protocol):
-    """A network of an update: a pure function of its input, with the weights that its constraints give it."""
+    """A network of an update: a pure function of its input, with the weights that its constraints give it.
+
+    Attributes:
+        weights: Its trained weights by name, float32, as they are before its constraints' `reparameterize`.
+    """
+
+    weights: Tensors
 
     def __call__(self, x: Any) -> Any:
         """The model's output, float32, for what the model takes; a critic's scores as `(n,)`.
@@ -33,6 +39,12 @@ class Network(Protocol):
 
     def outputs(self, x: Any) -> Tensors:
         """Of a critic: everything that it returns, by name, the score as above."""
+
+    def at(self, weights: Tensors) -> Network:
+        """The same function with other weights, one for every name; its constraints reparameterize and wrap it alike.
+
+        Differentiable by these weights: a tape must watch them before this is called.
+        """
 
 
 @dataclass(frozen=True)

@@ -191,12 +191,11 @@ def _trained(
     trained_in = str(arguments.get("precision", "float32"))
     precision, architecture = precision or trained_in, make(arguments["architecture"])
     generator, frequencies = _restored(run, arguments, architecture, checkpoint, precision)
-    latent_dim = int(architecture.latent_dim)
     return Trained(
         network=generator,
-        sample=Sampler(generator, generator.weights, latent_dim, frequencies),
+        sample=Sampler(generator, generator.weights, architecture, frequencies),
         sample_shape=_sample_shape(run),
-        latent_dim=latent_dim,
+        latent_dim=int(architecture.latent_dim),
         step=checkpoint.step,
         seed=int(arguments.get("seed", 0)),
         precision=precision,

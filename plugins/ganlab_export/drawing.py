@@ -81,7 +81,7 @@ def interpolate(
     checkpoint: Step = None,
     labels: int | Sequence[int] | None = None,
 ) -> Drawn:
-    """Rows of samples along the spherical path from one latent vector to another.
+    """Rows of samples along the path from one latent vector to another: spherical, or straight if they are not normal.
 
     Args:
         run: A run with a checkpoint, finished or not.
@@ -104,7 +104,9 @@ def interpolate(
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     ends = _latents(trained, 2 * rows, seed, truncation)
-    latents = spherical(ends[::2], ends[1::2], columns).reshape(rows * columns, -1)
+    starts, ends = ends[::2], ends[1::2]
+    path = spherical(starts, ends, columns) if trained.sample.normal else np.linspace(starts, ends, columns, axis=1)
+    latents = path.reshape(rows * columns, -1).astype(np.float32)
     classes = _along(trained, _checked_labels(trained, labels), rows, columns)
     return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
 
@@ -145,6 +147,11 @@ def _open(run: RunDirectory, checkpoint: Step, truncation: float | None) -> Trai
     if truncation is not None and not truncation >= SMALLEST_TRUNCATION:
         raise ConfigError(f"truncation = {truncation!r} must be at least {SMALLEST_TRUNCATION}; 0.5 to 2 are usual.")
     trained = load_trained(run, checkpoint=checkpoint)
+    if truncation is not None and not trained.sample.normal:
+        raise ConfigError(
+            f"truncation = {truncation!r} cuts normal latent vectors, and the architecture makes others of them "
+            "(`latent`). Leave it out."
+        )
     keep_precision(trained)
     return trained
 

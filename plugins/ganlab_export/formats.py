@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ganlab.engine import Trained, noise
+from ganlab.engine import Trained
 from ganlab.errors import IncompatibleError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab_export.latents import Array
@@ -45,10 +45,10 @@ def _write_saved_model(trained: Trained, path: Path) -> None:
 
 
 def _module(trained: Trained) -> Any:
-    network, length = trained.network, trained.latent_dim
+    network = trained.network
     module = tf.Module(name="generator")
     module.weights = [variable.value for variable in network.model.variables]  # TensorFlow saves what it finds here
-    inputs = [tf.TensorSpec([None, length], tf.float32, name="latent")]
+    inputs = [tf.TensorSpec([None, trained.latent_dim], tf.float32, name="latent")]
     scalars = [tf.TensorSpec([], tf.int64, name="n"), tf.TensorSpec([], tf.int64, name="seed")]
     if network.conditional:
         inputs.append(tf.TensorSpec([None], tf.int64, name="label"))
@@ -61,7 +61,7 @@ def _module(trained: Trained) -> Any:
 
     @tf.function(input_signature=scalars, autograph=False)
     def sample(n: tf.Tensor, seed: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
-        latents = noise.latents(n, length, seed)
+        latents = trained.sample.latents(n, seed)
         labels = [tf.fill([n], one) for one in label]
         return {"samples": generate(latents, *labels), "latents": latents}
 

@@ -122,7 +122,7 @@ class Derivatives:
         """
         rows = self._experiment.local_generator_batch
         data = {name.removeprefix(OF_GENERATOR): x for name, x in self._examples().items() if OF_GENERATOR in name}
-        data["latent"] = self._draws(rows).take("normal", (rows, self._latent_dim), noise.LATENT).numpy()
+        data["latent"] = self._step.generator.latents(self._draws(rows), noise.LATENT).numpy()
         arguments = {"values": self._state.collected(values), "data": data}
         with self._clock():
             return self._compare("generator", self._generator, arguments)[0]
@@ -231,10 +231,6 @@ class Derivatives:
         penalty = values.get("critic/penalty", values.get("generator/penalty", 0.0))
         terms = [*self._loss.terms, tf.abs(penalty)]
         return {"loss": loss, "terms": tf.add_n(terms)}
-
-    @property
-    def _latent_dim(self) -> int:
-        return int(self._experiment.architecture.latent_dim)
 
     def _draws(self, rows: int) -> Draws:
         return Draws(self._experiment.seed, rows, tf.constant(0, tf.int64), tf.constant(0))

@@ -55,6 +55,12 @@ WRONG = [
         "critic's.*not the same.*set_random",
     ),
     (wrong.MixingCritic, ArchitectureConformance, "test_rows_are_independent", "a layer mixes examples"),
+    (
+        wrong.CenteredLatents,
+        ArchitectureConformance,
+        "test_latents_belong_to_rows",
+        "may depend on its own row's numbers",
+    ),
     (wrong.OwnNoise, ArchitectureConformance, "test_networks_have_their_shapes", "Dropout.*ganlab.layers.Dropout"),
     (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
     (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),

@@ -228,6 +228,16 @@ class IgnoresLabels(ganlab.Architecture):
         return self._network("critic", keras.Input(sample_shape), 1)
 
 
+class CenteredLatents(parts.Networks):
+    """Subtracts the mean over the batch from latent vectors."""
+
+    def __init__(self):
+        super().__init__(lambda sample_shape: keras.Sequential([keras.Input(sample_shape), keras.layers.Dense(1)]))
+
+    def latent(self, uniform, normal):
+        return normal - tf.reduce_mean(normal, axis=0)
+
+
 class BrightImages(parts.Networks):
     """Generates images beyond [-1, 1]."""
 

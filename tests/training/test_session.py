@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
-from small import sgd, small, trained
+from small import Layers, sgd, small, trained
 from whole_runs import everything, lines
 
 import ganlab
@@ -131,8 +131,8 @@ def test_tensorboard_reads_the_run(completed, raw):
 def test_the_generator_of_a_run_is_its_average(completed):
     state = TrainingState(everything())
     restore(Checkpoints(completed.path / "checkpoints").latest(), state.variables())
-    averaged = Sampler(state.generator.network, state.generator.average.weights, 3)(50, seed=3)
-    trained_last = Sampler(state.generator.network, state.generator.weights, 3)(50, seed=3)
+    averaged = Sampler(state.generator.network, state.generator.average.weights, Layers())(50, seed=3)
+    trained_last = Sampler(state.generator.network, state.generator.weights, Layers())(50, seed=3)
 
     model = ganlab.Run(completed.path).generator()
 

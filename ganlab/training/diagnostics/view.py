@@ -20,6 +20,7 @@ from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.latents import latents_of_samples, latents_of_update
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.replica import Draws, Log
@@ -97,7 +98,7 @@ class CriticFunctions:
         with tf.GradientTape() as tape:
             # The examples too: a layer before the first weight has an output that depends on nothing else.
             tape.watch((weights, x))
-            critic = self._scorer.critic(self._scorer.effective(weights), labels)
+            critic = self._scorer.critic(self._scorer.effective(weights), labels, weights)
             with self._intermediates.recorded() as outputs:
                 scores = critic(x)
             outputs_of_rows = critic.plain.outputs(x, scores)
@@ -125,9 +126,9 @@ class CriticFunctions:
 
     def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         """The latent vectors of this replica in the first critic update of the iteration."""
-        shape = (self._experiment.local_batch, int(self._experiment.architecture.latent_dim))
         update = step * self._experiment.critic_steps
-        return Draws(self._experiment.seed, shape[0], update, replica).take("normal", shape, noise.FAKE_LATENT)
+        draws = Draws(self._experiment.seed, self._experiment.local_batch, update, replica)
+        return latents_of_update(self._experiment.architecture, draws, noise.FAKE_LATENT)
 
     def _generated(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
         player = self._state.generator
@@ -194,8 +195,7 @@ class View:
 
     def more(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """At most n real examples and n generated ones, the same choice at every step."""
-        shape = (n, int(self._experiment.architecture.latent_dim))
-        latent = noise.whole("normal", shape, seed=self._experiment.seed, stream=noise.LATENT).numpy()
+        latent = latents_of_samples(self._experiment.architecture, n, self._experiment.seed).numpy()
         labels = self.more_labels(n)
         filled = None if labels is None else np.resize(labels, n)
         return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent, filled)

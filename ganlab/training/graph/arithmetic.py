@@ -1,13 +1,18 @@
-"""How products and sums are computed: switches of TensorFlow, each one for the whole process."""
+"""How products and sums are computed: switches of TensorFlow, each one for the whole process; and on what."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
 from ganlab.composition import Experiment
-from ganlab.training.graph.devices import on_gpu
 
 _REWRITES = "arithmetic_optimization"
+
+
+def on_gpu(experiment: Experiment) -> bool:
+    """Whether the experiment trains on GPUs: a machine that has some may run it on its CPU."""
+    devices = experiment.strategy.extended.worker_devices
+    return any(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
 
 
 def set_repeatable(experiment: Experiment) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -34,16 +34,7 @@ class Calls:
         draws: Draws | None = None,
         stream: int = 0,
     ) -> None:
-        """Takes the network and what it computes with.
-
-        Args:
-            network: The network.
-            weights: The weights, reparameterized.
-            buffers: The values of its buffers.
-            labels: The class of each row of a batch, for a conditional network.
-            draws: The source of random numbers in training; None for layers as in inference.
-            stream: The stream of these numbers.
-        """
+        """Takes the network and what it computes with; `draws` is None for layers as in inference."""
         self._network, self.weights, self._labels, self._draws = network, weights, labels, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers
@@ -82,14 +73,37 @@ class Calls:
         return y
 
 
-class Wrapped:
-    """A network's function as every constraint wraps it.
+class Deferred:
+    """A network's function as every constraint wraps it, made anew in each call: one that is not called costs nothing.
+
+    Attributes:
+        at: Makes the function with other weights, given as a mapping.
+        weights: Its trained weights by name, as no constraint has changed them.
+    """
+
+    def __init__(self, at: Callable[[Tensors], Wrapped], weights: Tensors) -> None:
+        self.at, self.weights = at, weights
+
+    def __call__(self, x: Any) -> Any:
+        """The output for some rows, the scores of a critic."""
+        return self.at(self.weights)(x)
+
+    def outputs(self, x: Any) -> Tensors:
+        """Everything that a critic returns for some rows, by name."""
+        return self.at(self.weights).outputs(x)
+
+
+class Wrapped(Deferred):
+    """The same, made once.
 
     Attributes:
         plain: Its calls before any constraint.
     """
 
-    def __init__(self, plain: Calls, wrapped: NetworkFunction) -> None:
+    def __init__(
+        self, plain: Calls, wrapped: NetworkFunction, at: Callable[[Tensors], Wrapped], weights: Tensors
+    ) -> None:
+        super().__init__(at, weights)
         self.plain, self._wrapped = plain, wrapped
 
     def __call__(self, x: Any) -> Any:
@@ -100,20 +114,10 @@ class Wrapped:
         """Everything that a critic returns for some rows, by name."""
         return self.plain.outputs(x, self(x))
 
-
-class Deferred:
-    """The same network, made anew in each call, so that one that is not called costs nothing."""
-
-    def __init__(self, make: Callable[[], Wrapped]) -> None:
-        self._make = make
-
-    def __call__(self, x: Any) -> Any:
-        """The output for some rows, the scores of a critic."""
-        return self._make()(x)
-
-    def outputs(self, x: Any) -> Tensors:
-        """Everything that a critic returns for some rows, by name."""
-        return self._make().outputs(x)
+    def witnessed(self, witness: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]) -> Wrapped:
+        """The critic's function with a loss's witness in the place of the score."""
+        own = self.plain, lambda x: witness(self.outputs(x))
+        return Wrapped(*own, lambda weights: self.at(weights).witnessed(witness), self.weights)
 
 
 def labels_of_rows(network: Network, labels: tf.Tensor | None, x: Any) -> tf.Tensor | None:

@@ -58,7 +58,7 @@ class CriticUpdate(Update):
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""
-        data = {**data, "latent": self._latents(draws, noise.FAKE_LATENT)}
+        data = {**data, "latent": self.latents(draws, noise.FAKE_LATENT)}
         parts = self.experiment.microbatches
         if parts == 1:
             fake, buffers = self._samples(draws, values, data)
@@ -108,7 +108,7 @@ class CriticUpdate(Update):
             witness = self._loss.witness(seen, draws)
             if witness is not None:
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
-                shown[CRITIC] = lambda x: witness(own[CRITIC].outputs(x))
+                shown[CRITIC] = own[CRITIC].witnessed(witness)
             generator = networks[GENERATOR]
             objective = self.objective(
                 loss, batch, values, draws, log, own, shown, generator=generator, networks=networks

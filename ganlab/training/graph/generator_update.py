@@ -47,7 +47,7 @@ class GeneratorUpdate(Update):
 
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors."""
-        return {**data, "latent": self._latents(draws, noise.LATENT)}, {}
+        return {**data, "latent": self.latents(draws, noise.LATENT)}, {}
 
     def part(
         self, draws: Draws, log: Log, values: Values, data: Tensors

@@ -10,7 +10,7 @@ import tensorflow as tf
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.plugins import scheduled
-from ganlab.training.graph.devices import on_gpu
+from ganlab.training.graph.arithmetic import on_gpu
 from ganlab.training.graph.noise import Draw, draw
 from ganlab.training.graph.parts import in_turn, summed
 from ganlab.training.graph.replica import LOCAL_REDUCTIONS, Draws, Log, Metric
@@ -58,14 +58,9 @@ class Gradients:
         compiled: bool,
         shared: bool,
     ) -> None:
-        """Takes the part.
+        """Takes the part, and what returns the tensors that its gradients belong to.
 
-        Args:
-            part: The function.
-            experiment: The experiment.
-            trained: Returns the tensors that the part's gradients belong to.
-            compiled: Whether XLA is to compile it.
-            shared: Whether several calls in a graph are to share one trace.
+        XLA is to compile it if `compiled`; several calls in a graph share one trace if `shared`.
         """
         self._part, self._experiment, self._trained = part, experiment, trained
         self._compiled, self._shared = compiled, shared

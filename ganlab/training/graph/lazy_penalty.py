@@ -14,15 +14,8 @@ def lazily(penalty: Callable[[Log], tf.Tensor | None], every: int, step: tf.Tens
 
     The penalty is multiplied by `every`, so that over a cycle of updates it counts as much as one in every update.
 
-    Args:
-        penalty: Returns `(local_batch,)` float32 or None, and logs.
-        every: How many updates one cycle has; the first of each cycle has the penalty.
-        step: The update's number.
-        rows: The length of the penalty.
-        log: Takes the metrics, 0 in updates without the penalty.
-
-    Returns:
-        The penalty of this update, `(local_batch,)` float32, zero in most updates.
+    `penalty` returns `(local_batch,)` or None and logs; `rows` is its length. The first update of each cycle has it; in
+    the others the result and the metrics are zero.
     """
     inner = Log()
 

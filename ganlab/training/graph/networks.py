@@ -63,17 +63,7 @@ class Network:
         conditional: bool = False,
         rematerialize: bool = False,
     ) -> None:
-        """Takes a built model.
-
-        Args:
-            model: The model.
-            role: Its role, for errors.
-            maker: The architecture that made it, for errors.
-            side: In whose update it is trained.
-            outputs: The names of its outputs.
-            input_shape: The shape of one example or latent vector that it takes; None for a model with other inputs.
-            conditional: Whether it takes labels too.
-            rematerialize: Whether its activations in training are computed again in the backward pass.
+        """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
 
         Raises:
             IncompatibleError: They cannot be.

@@ -68,21 +68,12 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tens
     return tf.reshape(flat, spec.shape)
 
 
-def latents(n: tf.Tensor, length: int, seed: tf.Tensor) -> tf.Tensor:
-    """The latent vectors that `whole` draws, for a number and a seed that are known only when a graph runs.
-
-    Args:
-        n: How many, an integer scalar.
-        length: The length of each.
-        seed: An integer scalar.
-
-    Returns:
-        Standard normal, `(n, length)` float32.
-    """
+def latents(n: tf.Tensor, length: int, seed: tf.Tensor, kind: Kind = "normal", number: int = 0) -> tf.Tensor:
+    """What `whole` draws for latent vectors, `(n, length)`, where n and the seed are integer scalars of a graph."""
     count = tf.cast(n, tf.int64) * length
     total = -(-count // _BLOCK) * _BLOCK
-    label = tf.constant(LATENT * 2**_DRAW_BITS, tf.int64)
-    flat = _philox("normal", total, tf.stack([tf.cast(seed, tf.int64), label]), tf.constant(0, tf.int64))
+    label = tf.constant(LATENT * 2**_DRAW_BITS + number, tf.int64)
+    flat = _philox(kind, total, tf.stack([tf.cast(seed, tf.int64), label]), tf.constant(0, tf.int64))
     return tf.reshape(flat[:count], tf.stack([tf.cast(n, tf.int64), length]))
 
 

@@ -9,15 +9,9 @@ import tensorflow as tf
 
 
 def in_turn(parts: int, body: Callable[..., Any], first: tuple[Any, ...]) -> Any:
-    """Calls a function for each part, one after another, as a loop of the graph.
+    """Calls `body(i, *variables) -> (i + 1, *variables)` for each part in turn, as a loop of the graph.
 
-    Args:
-        parts: The number of parts.
-        body: `(i, *variables) -> (i + 1, *variables)`, with `i` an integer scalar tensor.
-        first: The first values of the variables.
-
-    Returns:
-        The last values of the variables.
+    Returns the last values of the variables.
     """
     return tf.while_loop(lambda i, *_: i < parts, body, (tf.constant(0), *first), parallel_iterations=1)[1:]
 

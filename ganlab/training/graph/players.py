@@ -13,7 +13,7 @@ from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Constraint, Schedule
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import unique_names
-from ganlab.training.graph.calls import Calls, Wrapped
+from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.networks import Network, NetworkFunction, static_shape
 from ganlab.training.graph.optimizers import own_optimizer
 from ganlab.training.graph.replica import Draws
@@ -131,8 +131,8 @@ class Player:
         draws: Draws | None = None,
         stream: int = 0,
         **others: NetworkFunction,
-    ) -> Wrapped:
-        """The network as its constraints make it, a function of its input.
+    ) -> tuple[Calls, NetworkFunction]:
+        """The network as a function of its input: its calls before any constraint, and as its constraints wrap them.
 
         Args:
             effective: The weights, reparameterized.
@@ -143,7 +143,7 @@ class Player:
             **others: Other networks by role, for constraints that take them.
         """
         plain = Calls(self.network, effective, buffers, labels, draws, stream)
-        return Wrapped(plain, self.stack.transform(plain, draws, scores=self.network.scores, **others))
+        return plain, self.stack.transform(plain, draws, scores=self.network.scores, **others)
 
     def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:
         """The weights, projected, and the parameters at which its optimizer takes the gradient that it applies.

@@ -7,7 +7,7 @@ from tensorflow.python.framework import kernels
 
 from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
-from ganlab.training.graph.devices import on_gpu
+from ganlab.training.graph.arithmetic import on_gpu
 from ganlab.training.graph.op_source import line_of, operations
 
 _XLA = "XLA_CPU_JIT"  # where this TensorFlow registers XLA's kernels; a TPU's are in builds for TPUs

@@ -11,13 +11,14 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError, IncompatibleError
-from ganlab.interfaces import Dataset
+from ganlab.interfaces import Architecture, Dataset
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.examples import check_finite_examples
+from ganlab.training.graph.latents import is_normal, latents_of_samples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.state import TrainingState
@@ -33,29 +34,27 @@ class Sampler:
 
     Attributes:
         classes: How many classes a conditional generator distinguishes; None for an unconditional one.
+        normal: Whether latent vectors are standard normal: the architecture makes no others.
     """
 
     def __init__(
         self,
         generator: Network,
         weights: Mapping[str, Any] | Callable[[], Tensors],
-        latent_dim: int,
+        architecture: Architecture,
         frequencies: Sequence[float] | None = None,
         *,
         buffers: Callable[[], Tensors] | None = None,
     ) -> None:
-        """Takes the generator.
+        """Takes the generator, and the variables of its weights or a function of their values.
 
-        Args:
-            generator: The generator.
-            weights: The variables that hold its weights, or a function that returns their values.
-            latent_dim: The length of a latent vector.
-            frequencies: How often each class is to be drawn, for a conditional generator.
-            buffers: Returns the values of its buffers; None for those that its variables have.
+        `frequencies` is how often each class of a conditional generator is drawn; `buffers` returns the values of its
+        buffers, where these are not its variables' own.
         """
-        self._generator, self._weights, self._latent_dim = generator, weights, latent_dim
+        self._generator, self._weights, self._architecture = generator, weights, architecture
         self._buffers = buffers or functools.partial(read, generator.buffers)
         self._frequencies = frequencies if generator.conditional else None
+        self.normal = is_normal(architecture)
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
@@ -74,8 +73,8 @@ class Sampler:
         return self.from_latents(self.latents(n, seed, start), labels)
 
     def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
-        """The latent vectors of those samples: standard normal, `(n, latent_dim)` float32."""
-        return noise.whole("normal", (n, self._latent_dim), seed=seed, stream=noise.LATENT, start=start)
+        """The latent vectors of those samples, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
+        return latents_of_samples(self._architecture, n, seed, start)
 
     def labels(self, n: int, seed: int, start: int = 0) -> np.ndarray | None:
         """The classes of those samples, `(n,)` int64, as frequent as in the data; None if unconditional."""
@@ -133,12 +132,9 @@ class Scorer:
     rows: ClassVar[int] = _BATCH
 
     def __init__(self, state: TrainingState, classes: int | None = None) -> None:
-        """Takes the critic.
+        """Takes the critic's variables, and how many classes the data has.
 
-        Args:
-            state: The variables.
-            classes: How many classes the data has. Points without labels are scored as every class in turn, and the
-                scores of a conditional critic averaged.
+        Points without labels are scored as every class in turn, and the scores of a conditional critic averaged.
         """
         self._state, self._player = state, state.critic
         self._classes = classes if self._player.network.conditional else None
@@ -168,12 +164,13 @@ class Scorer:
         with self._state.timed():
             return self._player.stack.effective(values_of(values))
 
-    def critic(self, effective: Tensors, labels: tf.Tensor | None = None) -> Wrapped:
+    def critic(self, effective: Tensors, labels: tf.Tensor | None = None, weights: Tensors | None = None) -> Wrapped:
         """The critic with these weights as a wrapped function of tensors, `(n, *sample_shape) -> (n,)`.
 
         Args:
             effective: The weights.
             labels: The class of each row of a conditional critic's input, `(n,)` int64.
+            weights: The weights that these were made from, for plugins that compute with others.
         """
         if not self.of_examples:
             raise IncompatibleError(
@@ -181,13 +178,13 @@ class Scorer:
                 "critics of examples alone. Leave out diagnostics that score examples."
             )
         with self._state.timed():
-            wrapped = self._player.function(effective, read(self._player.buffers), labels)
+            plain, wrapped = self._player.function(effective, read(self._player.buffers), labels)
 
         def scores(x: tf.Tensor) -> tf.Tensor:
             with self._state.timed():
                 return wrapped(x)
 
-        return Wrapped(wrapped.plain, scores)
+        return Wrapped(plain, scores, lambda other: self.critic(self.effective(other), labels, other), weights or {})
 
     def _scores(self, x: tf.Tensor) -> tf.Tensor:
         effective, classes = self.effective(), self._classes
@@ -207,8 +204,8 @@ def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
     """Draws from the generator with the weights that samples are drawn with."""
     network = state.generator.network
     frequencies = label_frequencies(experiment.dataset, experiment.seed) if network.conditional else None
-    latent_dim = int(experiment.architecture.latent_dim)
-    return Sampler(network, state.sampling_weights, latent_dim, frequencies, buffers=state.sampling_buffers)
+    of = network, state.sampling_weights, experiment.architecture, frequencies
+    return Sampler(*of, buffers=state.sampling_buffers)
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:

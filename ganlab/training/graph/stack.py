@@ -107,14 +107,7 @@ class ConstraintStack:
     def transform(
         self, function: NetworkFunction, draws: Draws | None = None, *, scores: bool = True, **others: NetworkFunction
     ) -> NetworkFunction:
-        """The network's function, wrapped by every constraint.
-
-        Args:
-            function: The network.
-            draws: The source of random numbers; None outside of training.
-            scores: Whether it gives scores.
-            **others: Other networks by role, for constraints that take them.
-        """
+        """The network's function wrapped by every constraint; outside of training without draws and `replica`."""
         for i, (name, constraint) in enumerate(self._named()):
             view = None
             if draws is not None and optional.takes(constraint.transform, "replica"):
@@ -203,7 +196,7 @@ class ConstraintStack:
         for name, constraint in self._named():
             with _code(name, "project"):
                 projected = constraint.project(dict(weights))
-            weights = _same_weights(name, "project", weights, projected)
+                weights = same_weights(f"Constraint {name}", "project", weights, projected)
         return weights
 
     def bounds(self, effective: Tensors) -> dict[str, float]:
@@ -244,7 +237,7 @@ class ConstraintStack:
     def _reparameterize(self, name: str, constraint: Constraint, weights: Tensors, state: Tensors) -> Tensors:
         with _code(name, "reparameterize"):
             effective = constraint.reparameterize(dict(weights), state)
-        return _same_weights(name, "reparameterize", weights, effective)
+            return same_weights(f"Constraint {name}", "reparameterize", weights, effective)
 
 
 def check_count(kind: str, count: int, streams: str = "") -> None:
@@ -334,19 +327,23 @@ def _as_float32(what: str, value: tf.Tensor) -> tf.Tensor:
     return tf.cast(value, tf.float32)
 
 
-def _same_weights(name: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
-    with _code(name, method):
-        after = tensors(f"Constraint {name}", method, after)
+def same_weights(called: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
+    """Weights in the place of others: under the same names, of the same shapes and dtypes.
+
+    Raises:
+        ContractError: They are not; `called` names who gave them, and `method` where.
+    """
+    after = tensors(called, method, after)
     if set(after) != set(before):
         raise ContractError(
-            f"Constraint {name} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It "
-            "must return a value for every name that it was given, and no other."
+            f"{called} changed the names of the weights in {method}: {sorted(set(before) ^ set(after))}. It must give "
+            "a value for every name that there is, and no other."
         )
     for key, weight in before.items():
         given = after[key]
         if static_shape(given) != static_shape(weight) or given.dtype != weight.dtype:
             raise ContractError(
-                f"Constraint {name} gave {key!r} in {method} the shape {static_shape(given)}, {given.dtype.name}; it "
-                f"was {static_shape(weight)}, {weight.dtype.name}, and a weight must keep both."
+                f"{called} gave {key!r} in {method} the shape {static_shape(given)}, {given.dtype.name}; it was "
+                f"{static_shape(weight)}, {weight.dtype.name}, and a weight must keep both."
             )
     return {key: after[key] for key in before}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import keras
@@ -21,6 +20,7 @@ from ganlab.training.graph.players import Player, under
 from ganlab.training.graph.plugin_state import tensors
 from ganlab.training.graph.replica import Draws
 from ganlab.training.graph.roles import CRITIC, GENERATOR, role_of
+from ganlab.training.graph.stack import same_weights
 from ganlab.training.graph.values import Ahead, Tensors, Values
 from ganlab.training.graph.variables import raw, read, untrained, values_of
 
@@ -109,11 +109,18 @@ class TrainingState:
         if player.role.side != CRITIC:
             others[CRITIC] = self.deferred(CRITIC, draws, values, data, stream)
         effective = player.stack.effective(own)
-        return player.function(effective, own.buffers, data.get("labels"), draws, stream, **others)
+        calls = player.function(effective, own.buffers, data.get("labels"), draws, stream, **others)
+        return Wrapped(*calls, self.deferred(role, draws, values, data, stream).at, own.weights)
 
     def deferred(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Deferred:
         """The same network, made anew in each call."""
-        return Deferred(partial(self.function, role, draws, values, data, stream))
+        own = values.players[role].weights
+
+        def at(weights: Tensors) -> Wrapped:
+            others = same_weights(f"A caller of the {role}", "at", own, weights)
+            return self.function(role, draws, values.replaced(role, weights=others), data, stream)
+
+        return Deferred(at, own)
 
     def networks(self, draws: Draws | None, values: Values, data: Tensors, stream: int) -> dict[str, NetworkFunction]:
         """All of them, made anew in each call, by name."""

@@ -19,6 +19,7 @@ from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import differentiation
 from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.gradients import Gradients, Result, is_local, may_compile
+from ganlab.training.graph.latents import latents_of_update
 from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import SCORE, NetworkFunction
 from ganlab.training.graph.objective import Objective, dense
@@ -61,15 +62,7 @@ class Update(abc.ABC):
         compiled: bool,
         shared: bool = False,
     ) -> None:
-        """Takes the experiment and its variables.
-
-        Args:
-            experiment: The experiment.
-            state: Its variables.
-            size: The rows of the global batch.
-            compiled: Whether XLA compiles the gradient.
-            shared: Whether several updates of an iteration share a trace, where they can.
-        """
+        """Takes the experiment and its variables; with `shared`, updates of an iteration share a trace if they can."""
         self.experiment, self.state = experiment, state
         self.size, self.rows = size, size // experiment.replicas
         self.shares = experiment.replicas * experiment.microbatches
@@ -229,9 +222,9 @@ class Update(abc.ABC):
         replica = tf.distribute.get_replica_context().replica_id_in_sync_group
         return Draws(self.experiment.seed, self.rows, update, tf.convert_to_tensor(replica, tf.int32))
 
-    def _latents(self, draws: Draws, stream: int) -> tf.Tensor:
+    def latents(self, draws: Draws, stream: int) -> tf.Tensor:
         """The latent vectors of the update's rows."""
-        return draws.take("normal", (self.rows, int(self.experiment.architecture.latent_dim)), stream)
+        return latents_of_update(self.experiment.architecture, draws, stream)
 
     def _train(self, draws: Draws, values: Values, data: Tensors, log: Log) -> tuple[Values, Result, list[Metric]]:
         """Advances the constraints' states and applies the gradient; called in a replica's context.

@@ -7,6 +7,7 @@ from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
 from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
 from ganlab_builtin.losses.features import FeatureMatching
+from ganlab_builtin.losses.foresight import Consensus, Unrolled
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
@@ -22,6 +23,7 @@ def ganlab_losses() -> dict[str, type]:
         "ali": ALI,
         "auxiliary_classifier": AuxiliaryClassifier,
         "c_transform": CTransform,
+        "consensus": Consensus,
         "cramer": Cramer,
         "d2d_ce": D2DCrossEntropy,
         "feature_matching": FeatureMatching,
@@ -35,5 +37,6 @@ def ganlab_losses() -> dict[str, type]:
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
         "top_k": TopK,
+        "unrolled": Unrolled,
         "wasserstein": Wasserstein,
     }

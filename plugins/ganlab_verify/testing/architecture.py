@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from ganlab import Architecture, Batch, Constraint, Dataset, Loss, functional
-from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, noise, read
+from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, latents_of_samples, noise, read
 from ganlab.errors import GanlabError, IncompatibleError
 from ganlab_verify import lab
 from ganlab_verify.derivatives import moved
@@ -20,6 +20,7 @@ from ganlab_verify.testing.trained import TrainedConformance
 
 # The shapes that are tried if the author sets none.
 _SHAPES = ((2,), (32, 32, 3), (28, 28, 1), (16, 16, 1), (64, 64, 3))
+_KINDS: tuple[noise.Kind, ...] = ("uniform", "normal")
 _CLASSES = 3  # of the examples for a conditional architecture
 
 
@@ -148,6 +149,15 @@ class ArchitectureConformance(TrainedConformance):
                 )
 
     @check()
+    def test_latents_belong_to_rows(self) -> None:
+        """Where it has a prior of its own, row i of the latent vectors is a function of row i of random numbers."""
+        shape = 6, int(self.make().latent_dim)
+        given = [noise.whole(kind, shape, seed=0, stream=noise.LATENT, number=i) for i, kind in enumerate(_KINDS)]
+        whole, half = (np.asarray(self.make().latent(*(x[:n] for x in given))) for n in (6, 3))
+        if whole.shape != shape or not np.allclose(whole[:3], half, rtol=1e-6, atol=1e-6):
+            fail("latent gives other rows for fewer rows: a latent vector may depend on its own row's numbers alone.")
+
+    @check()
     def test_rows_are_independent(self) -> None:
         """In training, row i of the critic's scores depends on example i alone."""
         critic = self._networks["critic"]
@@ -202,7 +212,7 @@ class ArchitectureConformance(TrainedConformance):
             fail(f"Under a penalty on the critic's slope: {problem}")
 
     def _latent(self, n: int) -> tf.Tensor:
-        return noise.whole("normal", (n, int(self.make().latent_dim)), seed=0, stream=noise.LATENT)
+        return latents_of_samples(self.make(), n, seed=0)
 
     def _output(self, network: Network, x: tf.Tensor, *, training: bool = True) -> tf.Tensor:
         y = self._outputs(network, x, training=training)
