@@ -54,7 +54,7 @@ class Trainer:
         self._infinite = {
             name
             for name, value in self.state.variables().items()
-            if may_be_infinite(name) and bool(tf.reduce_any(_is_infinite(value)))
+            if may_be_infinite(name) and np.isinf(tf.convert_to_tensor(value).numpy()).any()
         }
         self._gather = Gather(experiment.strategy)
         self._make(program=is_program(experiment))
@@ -239,8 +239,3 @@ class Trainer:
         several = self.experiment.replicas > 1  # tracing the sums takes as long as tracing a critic's update
         bits = tf.stack([checksum(value) for value in values]) if several else tf.zeros([len(values)], tf.int64)
         return bits, tf.stack([magnitude(value) for value in values])
-
-
-def _is_infinite(variable: tf.Variable) -> tf.Tensor:
-    value = tf.convert_to_tensor(variable)
-    return tf.math.is_inf(value) if value.dtype.is_floating else tf.zeros([], tf.bool)
