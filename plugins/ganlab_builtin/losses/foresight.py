@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import ganlab
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.errors import IncompatibleError
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.losses.around_a_game import AroundAGame
 from ganlab_builtin.losses.games import NonSaturating
 
-Weights = Mapping[str, tf.Tensor]
+if TYPE_CHECKING:
+    Weights = Mapping[str, tf.Tensor]
 
 
 class _Foresight(AroundAGame):
@@ -147,7 +148,7 @@ class Unrolled(_Foresight):
         self,
         *,
         game: ganlab.Loss | None = None,
-        steps: Annotated[int, Ge(0)] = 5,
+        steps: Annotated[int, Ge(0), Le(1000)] = 5,
         learning_rate: Annotated[float, Gt(0)] = 1e-3,
     ) -> None:
         """Chooses the game and the steps.
