@@ -30,13 +30,16 @@ MARKERS = {"conformance": "conformance", "slow": "(slow or tpu_check) and not co
 SECONDS, LIMIT = {"conformance": (0, 0.2), "slow": (6, 1.4)}, 840
 # What the tests of a folder are about, unless a package or tool has the folder's name.
 MIRRORS = {
-    "authoring": ["ganlab.scaffold", "ganlab_verify.testing"],
+    "archiving": ["ganlab_archive"],
+    "authoring": ["ganlab_scaffold", "ganlab_verify.testing"],
     "benchmarking": ["ganlab_benchmark"],
     "browser": ["ganlab_tensorboard", "ganlab.comparing"],
     "conformance": ["ganlab_builtin", "ganlab_verify.testing"],
     "experiments": ["gin"],
     "exporting": ["ganlab_export"],
+    "evaluators": ["ganlab_builtin.evaluators", "ganlab_evaluate"],
     "fidelity": ["tools.fidelity", "tools.fidelities"],
+    "listing": ["ganlab_runs"],
     "packaging": ["docs"],
     "planning": ["ganlab_plan"],
     "reliability": ["tools.chaos", "tools.killing", "tools.endurance", "tools.enduring"],
