@@ -1,4 +1,4 @@
-"""What commands need: messages, options, signals, tables on a terminal, experiment files and plugins.
+"""Public names for commands: messages, options, signals, tables, experiment files and plugins.
 
 `several` has the rules for arguments of public functions. Does not import TensorFlow.
 """

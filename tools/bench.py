@@ -23,17 +23,9 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, loops, replicas, whole_runs
+from benchmarks import engine, launches, loops, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
-
-
-def _launches(rounds: int) -> list[Ratio | Figure]:
-    """Operations of an iteration outside XLA's programs, and copies between host and device that a GPU would make."""
-    from benchmarks.launches import launches
-
-    return launches(rounds)
-
 
 # Families with their own processes come first: afterwards this one holds TensorFlow's threads and memory. `guards`
 # splits the CPU, which must precede any other use of TensorFlow here.
@@ -51,7 +43,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "limit": engine.limit,
     "constraints": engine.constraints,
     "tracing": engine.tracing,
-    "launches": _launches,
+    "launches": launches.launches,
     "diagnostics": engine.diagnostics,
 }
 

@@ -14,7 +14,8 @@ def test_a_compiled_iteration_leaves_little_to_the_executor(kind, small):
 
     trainer = Trainer(cases.CASES[kind](jit="step", **small))
     to_device, to_host = launches.copies(body_of(trainer.graph()))
-    assert (to_device <= 2, to_host) == (True, 0)
+    assert to_device <= 2
+    assert to_host == 0
     assert 1 <= launches.launched(trainer.train) <= 40
 
 

@@ -40,7 +40,7 @@ class OwnNoise(ganlab.Constraint):
 
 
 class Unseeded(ganlab.Constraint):
-    """Draws from TensorFlow's generator, which goes on from call to call."""
+    """Draws from TensorFlow's stateful generator."""
 
     def penalty(self, critic, batch, state, replica):
         a = tf.random.uniform([batch.real.shape[0], 1])  # the unseeded line

@@ -1,4 +1,4 @@
-"""What the executor does in an iteration outside XLA's programs, counted on a CPU for what a GPU would do."""
+"""Counts the operations of an iteration outside XLA's programs, and the copies that a GPU would make, on a CPU."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-from tensorflow.python.framework import kernels
-
 from benchmarks import cases
-from benchmarks.pairs import Figure
+from benchmarks.pairs import Figure, Ratio
+from ganlab.lazy import tensorflow as tf
 
 # Their graphs are as large at any width, and smaller networks compile sooner.
 _SMALL = {"mlp": {"width": 32}, "dcgan": {"channels": 8}}
@@ -22,13 +20,13 @@ _MOST = 40
 _OPERATION = re.compile(r"[^:#]+:(?P<type>[A-Z]\w*)$")
 
 
-def launches(rounds: int) -> list[Figure]:
+def launches(rounds: int) -> list[Ratio | Figure]:
     """Operations of an iteration outside XLA, from a trace; and copies between host and device, from the graph."""
     from benchmarks.skeleton import body_of
     from ganlab.training.graph.trainer import Trainer
 
     del rounds  # every iteration runs the same
-    rows = []
+    rows: list[Ratio | Figure] = []
     for kind, small in _SMALL.items():
         for jit in ("off", "on", "step"):
             trainer = Trainer(cases.CASES[kind](jit=jit, **small))
@@ -96,6 +94,8 @@ def _on_host(op: tf.Operation, dtype: tf.DType, number: int, is_input: bool) -> 
         return True
     if op.type in ("Placeholder", "Identity", "While", "PartitionedCall", "StatefulPartitionedCall"):
         return dtype in (tf.int32, tf.string)
+    from tensorflow.python.framework import kernels
+
     known = kernels.get_registered_kernels_for_op(op.type).kernel
     kernel = next((one for one in known if one.device_type in ("GPU", "DEFAULT") and _fits(op, one)), None)
     if kernel is None:

@@ -88,7 +88,7 @@ def alternate(first: Callable[[], object], second: Callable[[], object], rounds:
 
 
 def in_turn(first: Callable[[], float], second: Callable[[], float], rounds: int) -> list[tuple[float, float]]:
-    """What both return, in turn, `rounds` times; each of them goes first in every other round."""
+    """The results of two functions called in turn, `rounds` times; which one goes first alternates."""
     pairs = []
     for i in range(rounds):
         if i % 2:

@@ -52,7 +52,7 @@ class Evaluate(Action):
 
 
 class EvaluateBeside(Evaluate):
-    """Has checkpoints evaluated in a process of its own, while training goes on; the last evaluation is made here.
+    """Evaluates checkpoints in a separate process during training, and the last one in this process.
 
     The rows of metrics.jsonl from an evaluated step on wait for its figures, so that the file is the same as without
     this. The checkpoint of that step records that its evaluation is due, and no later one is saved before it has come:

@@ -180,7 +180,7 @@ class Inputs:
         return self.distribute(made)
 
     def computed(self) -> bool:
-        """Whether a program of XLA's may make the examples: from their numbers alone, and with the same result."""
+        """Whether XLA's program may make the examples: arithmetic of their numbers, equal there but for rounding."""
         return not self._made.captured_inputs and _is_arithmetic(self._made.graph)
 
     def in_program(self, step: tf.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""What Keras models take and return, as far as they say so, and the errors of those that do not fit."""
+"""The declared inputs and outputs of Keras models, and errors for models that do not fit."""
 
 from __future__ import annotations
 

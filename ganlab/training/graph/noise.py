@@ -69,7 +69,7 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tens
 
 
 def latents(n: tf.Tensor, length: int, seed: tf.Tensor, kind: Kind = "normal", number: int = 0) -> tf.Tensor:
-    """What `whole` draws for latent vectors, `(n, length)`, where n and the seed are integer scalars of a graph."""
+    """The numbers of `whole` for latent vectors, `(n, length)`; n and the seed may be integer scalar tensors."""
     count = tf.cast(n, tf.int64) * length
     total = -(-count // _BLOCK) * _BLOCK
     label = tf.constant(LATENT * 2**_DRAW_BITS + number, tf.int64)

@@ -221,7 +221,7 @@ class ArchitectureConformance(TrainedConformance):
     def _outputs(
         self, network: Network, x: tf.Tensor, *, training: bool = True, of: int = 0, moving: bool = False
     ) -> Any:
-        """What a network returns, of classes shifted by some number, and with weights moved from where they begin."""
+        """The outputs of a network for labels shifted by `of`; with `moving`, for other weights than the first."""
         draws = Draws(0, x.shape[0], tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         view = ReplicaView("network", noise.LAYERS, draws, None)
         weights = read(network.weights)
