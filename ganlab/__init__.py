@@ -57,6 +57,7 @@ from ganlab.plugins.manager import component, use_plugin_file
 from ganlab.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from ganlab_compare import compare
     from ganlab_sweep import sweep
     from ganlab_verify import verify
 
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
         testing,
         transport,
     )
-    from ganlab.comparing import compare
     from ganlab.composition import Experiment, experiment
     from ganlab.run import Run, preload, train
     from ganlab.support.atomic import new_folder
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
 # Names that are loaded when they are first used, with their modules; every other lazy name is a module of ganlab's.
 _LAZY = {
     "benchmark": "ganlab_benchmark",
-    "compare": "ganlab.comparing",
+    "compare": "ganlab_compare",
     "Experiment": "ganlab.composition",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",

@@ -5,7 +5,6 @@ COMMAND_NAMES = (
     "runs",
     "plugins",
     "config",
-    "compare",
     "doctor",
     "completion",
 )

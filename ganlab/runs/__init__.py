@@ -4,12 +4,12 @@ from ganlab.runs.changes import MARK, Change, changes_of
 from ganlab.runs.changes import in_words as changes_in_words
 from ganlab.runs.directory import CONFIG, METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
 from ganlab.runs.fields import check_new, check_place, new_path
-from ganlab.runs.health import complaints_of, warnings_of
+from ganlab.runs.health import UNNAMED, complaints_of, warnings_of
 from ganlab.runs.health import in_brief as health_in_brief
 from ganlab.runs.health import name_of as name_of_complaint
 from ganlab.runs.info import INFO, limits_of, read_fields, why_unreadable
 from ganlab.runs.lock import LOCK, at_rest, holder, locked, start_watching
-from ganlab.runs.naming import MOST_SETTINGS, SEED, Settings, described, differing, short
+from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar, Settings, described, differing, setting, short
 from ganlab.runs.plugin_file import confirmed, recorded
 from ganlab.runs.provenance import provenance, versions
 from ganlab.runs.status import SHOWN_BY, STATUSES, checkpoint_steps, size_on_disk, started_at, status_of
@@ -24,8 +24,10 @@ __all__ = [
     "SEED",
     "SHOWN_BY",
     "STATUSES",
+    "UNNAMED",
     "Change",
     "RunDirectory",
+    "Scalar",
     "Settings",
     "at_rest",
     "changes_in_words",
@@ -50,6 +52,7 @@ __all__ = [
     "read_fields",
     "recorded",
     "runs_matching",
+    "setting",
     "short",
     "size_on_disk",
     "start_watching",

@@ -102,12 +102,6 @@ def _midway(info: Mapping[str, Any]) -> list[Change]:
     return found
 
 
-def in_brief(changes: Sequence[Change]) -> str:
-    """Changes for a cell of a table: `at step 2`, `at steps 2, 40`; empty for none."""
-    steps = list(dict.fromkeys(change.step for change in changes))
-    return f"at step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}" if steps else ""
-
-
 def in_words(changes: Sequence[Change]) -> str:
     """Changes in a line: `at step 2 (experiment.seed: 0, and now 3)`."""
     phrases = []

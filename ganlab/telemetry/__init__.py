@@ -7,7 +7,7 @@ from ganlab.interfaces.record import Record, Writer
 from ganlab.telemetry.console import Console
 from ganlab.telemetry.fan_out import MultiWriter
 from ganlab.telemetry.following import MetricsFollower, last_row
-from ganlab.telemetry.jsonl import JsonLinesWriter, read_metrics, to_json
+from ganlab.telemetry.jsonl import JsonLinesWriter, logged_tags, read_metrics, to_json
 from ganlab.telemetry.jsonl_lines import row_of, tags_in
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Record",
     "Writer",
     "last_row",
+    "logged_tags",
     "read_metrics",
     "row_of",
     "tags_in",

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from ganlab.comparing import page, scale_of
+from ganlab_compare import page, scale_of
+
 from ganlab_benchmark.results import DONE
 from ganlab_benchmark.rows import (
     RANKS,

@@ -6,8 +6,8 @@ import math
 from array import array
 
 import numpy as np
+from ganlab_compare import Series
 
-from ganlab.comparing import Series
 from ganlab.telemetry import Record
 
 # The most rows of a metric in memory. When there are more, every other row is left out, and from then on, too.

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ganlab.comparing import Curve, RunSummary, Series, read_run
+from ganlab_compare import Curve, RunSummary, Series, read_run
+
 from ganlab.errors import RunError
 from ganlab.files import line
 from ganlab.runs import INFO, METRICS, find_runs, status_of, why_unreadable
@@ -148,7 +149,7 @@ class Store:
             return {tag: file.metrics[tag] for tag in wanted if tag in file.metrics and file.metrics[tag].rows}
 
     def reader(self, *, extremes: bool) -> Callable[[Path, Collection[str]], dict[str, Series]]:
-        """Reads metrics for `ganlab.comparing`, for one request.
+        """Reads metrics for `ganlab_compare`, for one request.
 
         Args:
             extremes: Whether series have the exact smallest and largest values.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ganlab.comparing import (
+from ganlab_compare import (
     Comparison,
     Configuration,
     Curve,
@@ -22,6 +22,7 @@ from ganlab.comparing import (
     named_metrics,
     read_curves,
 )
+
 from ganlab.errors import GanlabError, RunError
 from ganlab.files import is_name, read_inside
 from ganlab.runs import METRICS

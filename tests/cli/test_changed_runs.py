@@ -7,9 +7,10 @@ import sys
 
 import pytest
 from command_lines import command
+from ganlab_compare.report import changes_in_brief
 from synthetic import SETTINGS, write_run
 
-from ganlab.runs.changes import changes_of, in_brief, in_words, to_write
+from ganlab.runs.changes import changes_of, in_words, to_write
 from ganlab.runs.info import read_info
 
 WEIGHT, SEED = "constraints.gradient_penalty.weight", "experiment.seed"
@@ -150,7 +151,7 @@ def test_forged_history_does_no_harm(tmp_path, resumed):
     command("compare", tmp_path, "--html", tmp_path / "a.html")
     assert "<script>" not in (tmp_path / "a.html").read_text()
     changes = changes_of(read_info(tmp_path / "a" / "s0"))
-    assert len(in_brief(changes)) < 100
+    assert len(changes_in_brief(changes)) < 100
     assert len(in_words(changes)) < 10**6
 
 

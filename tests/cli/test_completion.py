@@ -57,7 +57,7 @@ def offered():
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["comp"], ["compare", "completion"]),
+        (["comp"], ["completion", "compare"]),
         (["runs", "un"], ["unarchive"]),
         (["run", "--dry"], ["--dry-run"]),
         (["completion", ""], ["bash", "zsh", "fish"]),

@@ -5,11 +5,10 @@ import re
 
 import numpy as np
 import pytest
-
-from ganlab.comparing import Curve, scale_of
-from ganlab.comparing.axes import Scale
-from ganlab.comparing.charts import chart, look, marker_shape
-from ganlab.comparing.pages import page
+from ganlab_compare import Curve, scale_of
+from ganlab_compare.axes import Scale
+from ganlab_compare.charts import chart, look, marker_shape
+from ganlab_compare.pages import page
 
 
 def drawn(*values, low=None, high=None, steps=None, bands=True):

@@ -12,9 +12,8 @@ import sys
 import numpy as np
 import pytest
 from command_lines import command
+from ganlab_compare import compare
 from synthetic import SETTINGS, write_run
-
-from ganlab.comparing import compare
 
 WEIGHT = "constraints.gradient_penalty.weight"
 MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"
@@ -191,7 +190,7 @@ def test_two_hundred_runs_take_less_than_two_seconds_and_no_tensorflow(tmp_path)
 import sys
 from ganlab.cli import cli
 cli.main(["compare", {str(tmp_path)!r}], standalone_mode=False)
-heavy = ("tensorflow", "keras", "scipy.stats", "sklearn", "matplotlib", "tensorboard", "gin")
+heavy = ("tensorflow", "keras", "scipy.stats", "sklearn", "matplotlib", "tensorboard")
 print([name for name in heavy if name in sys.modules])
 """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.stats
-
-from ganlab.comparing.statistics import (
+from ganlab_compare.statistics import (
     bootstrap_intervals,
     estimate,
     improvement,

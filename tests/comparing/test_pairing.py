@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ganlab_compare.pairing import paired
 from scipy import stats
 from synthetic import write_run
 
 import ganlab
 from ganlab.cli import cli
-from ganlab.comparing.pairing import paired
 
 
 def make_run(folder, name, seed, value, weight, **info):

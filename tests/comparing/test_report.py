@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ganlab_compare import compare, to_html
 from reports import read
 from synthetic import SETTINGS, add_samples, write_run, write_runs
 
 from ganlab.cli import cli
-from ganlab.comparing import compare, to_html
 
 # Attributes that may hold an address, and the only places that a page of one file may point to.
 ADDRESSES = ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background", "style")

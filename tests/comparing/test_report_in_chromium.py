@@ -7,10 +7,9 @@ import threading
 
 import in_chromium
 import pytest
+from ganlab_compare import compare, to_html
 from in_chromium import needs_chromium
 from synthetic import SETTINGS, write_run, write_runs
-
-from ganlab.comparing import compare, to_html
 
 pytestmark = needs_chromium
 

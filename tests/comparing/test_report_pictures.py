@@ -5,11 +5,11 @@ import io
 
 import numpy as np
 import pytest
+from ganlab_compare import compare, to_html
 from PIL import Image
 from reports import read
 from synthetic import add_samples, write_run
 
-from ganlab.comparing import compare, to_html
 from ganlab.telemetry.plots import image_grid
 
 

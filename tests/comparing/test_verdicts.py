@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
+from ganlab_compare import compare, to_html
+from ganlab_compare.ranking import exact_p, least_runs, runs_to_settle, smallest_p
+from ganlab_compare.statistics import improvement
 from reports import read
 from synthetic import SETTINGS, write_run
-
-from ganlab.comparing import compare, to_html
-from ganlab.comparing.ranking import exact_p, least_runs, runs_to_settle, smallest_p
-from ganlab.comparing.statistics import improvement
 
 WEIGHT = "constraints.gradient_penalty.weight"
 MODES = "evaluation/mode_coverage/modes"

@@ -11,7 +11,7 @@ import ganlab
 BLOCKS = blocks("docs/applications.md")
 FILES = {name: text for _, name, text in BLOCKS if "." in name}
 COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
-EXPORTING = ("comparing", "runs", "sweeps", "telemetry")
+EXPORTING = ("runs", "telemetry")
 
 
 def public(module):

@@ -10,10 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "comparing", "cli", "run", "telemetry")
+WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "cli", "run", "telemetry")
 APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_archive",
     "ganlab_benchmark",
+    "ganlab_compare",
     "ganlab_runs",
     "ganlab_scaffold",
     "ganlab_sweep",

@@ -4,12 +4,12 @@ import contextlib
 import time
 
 import pytest
+from ganlab_compare.labels import resolve, shortened
 from ganlab_sweep.configurations import _word
 from ganlab_sweep.space import parse_space
 from ganlab_tensorboard.command import found_runs
 from resting_runs import make
 
-from ganlab.comparing.labels import resolve, shortened
 from ganlab.errors import ConfigError
 from ganlab.runs.directory import runs_matching
 from ganlab.runs.naming import differing

@@ -40,7 +40,7 @@ ALLOWED = {
     "support/atomic.py": {"os.open"},
     # Reads from files that the safe functions have opened, or from bytes.
     "training/checkpoints.py": {"np.load", "file_digest"},
-    "comparing/samples.py": {"open"},
+    "ganlab_compare/samples.py": {"open"},
     # Copies an event file after the whole folder of the run has been checked.
     "telemetry/event_cutting.py": {"shutil.copyfile"},
     # Experiment files outside runs, and the sources of plugins.
@@ -54,7 +54,7 @@ ALLOWED = {
     "cli/command_sources.py": {"read_bytes"},
     # Templates and styles that ganlab ships.
     "ganlab_scaffold/packages.py": {"read_text"},
-    "comparing/pages.py": {"read_text"},
+    "ganlab_compare/pages.py": {"read_text"},
     "ganlab_export/readme.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},
     "ganlab_tensorboard/plugin.py": {"read_bytes"},
@@ -81,7 +81,7 @@ ALLOWED = {
     "ganlab_runs/list_command.py": {"add_column"},
     "ganlab_plan/command.py": {"add_column"},
     "ganlab_verify/command.py": {"add_column", "add_row"},
-    "comparing/table.py": {"add_column", "add_row"},
+    "ganlab_compare/table.py": {"add_column", "add_row"},
 }
 
 

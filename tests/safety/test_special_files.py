@@ -10,10 +10,10 @@ from ganlab_archive import unarchive
 from ganlab_builtin.datasets import Arrays, ImageFolder, MinFunnels, TFRecords
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.features import weights
+from ganlab_compare import compare
 from hostile import bind, in_time
 
 from ganlab import fingerprints
-from ganlab.comparing import compare
 from ganlab.config.sources import read_source
 from ganlab.errors import GanlabError, RunError
 from ganlab.support.atomic import new_file

@@ -7,13 +7,13 @@ import time
 
 import numpy as np
 import pytest
+from ganlab_compare.metric_rows import read_series
 from ganlab_tensorboard import store as store_module
 from ganlab_tensorboard.preview import preview, tags_at_ends
 from ganlab_tensorboard.rows import MOST_ROWS, Thinned
 from ganlab_tensorboard.store import Store
 from synthetic import write_run
 
-from ganlab.comparing.metric_rows import read_series
 from ganlab.errors import RunError
 from ganlab.telemetry import MetricsFollower
 

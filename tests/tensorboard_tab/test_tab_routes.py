@@ -11,6 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from ganlab_compare import loaded_runs
+from ganlab_compare.loaded_runs import read_run
 from ganlab_runs import listing, watching
 from ganlab_tensorboard import hosts, logfolder, store
 from ganlab_tensorboard.plugin import GanlabTab, static_files
@@ -19,8 +21,6 @@ from werkzeug.test import Client
 from werkzeug.wrappers import Response
 
 from ganlab.cli import cli
-from ganlab.comparing import loaded_runs
-from ganlab.comparing.loaded_runs import read_run
 from ganlab.runs import RunDirectory, find_runs
 
 STATIC = Path(store.__file__).parent

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
+from ganlab_compare.loaded_runs import read_run
 from small import Layers, sgd, small, trained
 from whole_runs import everything, lines
 
 import ganlab
 from ganlab import config
 from ganlab.cli import cli
-from ganlab.comparing.loaded_runs import read_run
 from ganlab.composition import compose
 from ganlab.run import train
 from ganlab.training import session

@@ -7,10 +7,10 @@ import json
 import math
 from pathlib import Path
 
+from ganlab_compare import read_series
 from hypothesis import strategies as st
 
 from fuzzing.drawing import NUMBERS, WORDS, deep, json_values, mutated
-from ganlab.comparing import read_series
 from ganlab.errors import GanlabError
 from ganlab.telemetry.jsonl import logged_tags, read_metrics
 from ganlab.telemetry.jsonl_repair import repair

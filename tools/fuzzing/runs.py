@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from ganlab_compare.loaded_runs import read_run, with_rows
 from ganlab_runs.listing import look_at
 from hypothesis import strategies as st
 
 from fuzzing.drawing import changed, deep, json_values, mutated
 from ganlab import config
-from ganlab.comparing.loaded_runs import read_run, with_rows
 from ganlab.errors import GanlabError
 from ganlab.run import Run
 from ganlab.runs import lock

@@ -7,15 +7,15 @@ import io
 import json
 from pathlib import Path
 
+from ganlab_compare import compare, to_html
+from ganlab_compare.table import print_tables
+from ganlab_compare.writing import as_data, to_csv
 from ganlab_runs.listing import listed
 from ganlab_sweep.metric_follower import last_value
 from ganlab_tensorboard.logfolder import LogFolder
 from hypothesis import strategies as st
 
 from fuzzing.drawing import NUMBERS, UNSAFE, WORDS, changed, json_values
-from ganlab.comparing import compare, to_html
-from ganlab.comparing.table import print_tables
-from ganlab.comparing.writing import as_data, to_csv
 from ganlab.errors import GanlabError
 from ganlab.run import Run
 from ganlab.runs import create_run, find_runs

@@ -1,4 +1,4 @@
-// Configurations side by side, and curves with bands over seeds. All statistics are the server's, by ganlab.comparing.
+// Configurations side by side, and curves with bands over seeds. All statistics are the server's, by ganlab_compare.
 import { ask } from './api.js';
 import { chart, smooth } from './chart.js';
 import { el, finite, labelled, number, setOptions } from './dom.js';

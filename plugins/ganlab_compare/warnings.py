@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.runs.changes import in_words
-from ganlab.runs.health import UNNAMED, name_of
-from ganlab.support.formatting import listed
+from ganlab.commands import listed
+from ganlab.runs import UNNAMED, changes_in_words, name_of_complaint
+from ganlab_compare.configurations import Configuration
+from ganlab_compare.loaded_runs import RunSummary
 
 
 def last_value(run: RunSummary, tag: str) -> float | None:
@@ -48,7 +47,7 @@ def states(rows: Sequence[Configuration], tags: Sequence[str]) -> Iterator[str]:
 def _changes(one: Configuration, who: str, tags: Sequence[str]) -> Iterator[str]:
     if not (runs := one.changed):
         return
-    names = listed([f"{run.name} {in_words(run.changes)}" for run in runs])
+    names = listed([f"{run.name} {changes_in_words(run.changes)}" for run in runs])
     yield (
         f"{_count(runs, one)}{who} changed midway: {names}. The settings shown are the last ones; up to there "
         f"{'they' if len(runs) > 1 else 'it'} had the others."
@@ -64,16 +63,16 @@ def _health(one: Configuration, who: str) -> Iterator[str]:
     complaints = [(run, sentence) for run in one.runs for sentence in run.health or ()]
     yield from _named(one, who, complaints, "unhealthy")
     # A warning of what is still wrong would repeat it.
-    listed_already = {(run.path, name_of(sentence)) for run, sentence in complaints}
+    listed_already = {(run.path, name_of_complaint(sentence)) for run, sentence in complaints}
     past = [(run, sentence) for run in one.runs for sentence in run.warnings]
-    past = [(run, sentence) for run, sentence in past if (run.path, name_of(sentence)) not in listed_already]
+    past = [(run, sentence) for run, sentence in past if (run.path, name_of_complaint(sentence)) not in listed_already]
     yield from _named(one, who, past, "warned")
 
 
 def _named(one: Configuration, who: str, sentences: Sequence[tuple[RunSummary, str]], word: str) -> Iterator[str]:
     groups: dict[str, list[tuple[RunSummary, str]]] = {}
     for run, sentence in sentences:
-        groups.setdefault(name_of(sentence), []).append((run, sentence))
+        groups.setdefault(name_of_complaint(sentence), []).append((run, sentence))
     for name, group in groups.items():
         runs = list({run.path: run for run, _ in group}.values())
         text = group[0][1].removeprefix(f"{name}: ")

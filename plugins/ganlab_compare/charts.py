@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ganlab.comparing.axes import Scale, scale_of
-from ganlab.comparing.curves import Curve
+from ganlab_compare.axes import Scale, scale_of
+from ganlab_compare.curves import Curve
 
 # The numbers of colours and dashes in the style sheet. Dash and marker make 20 series distinct without any colour.
 COLOURS, DASHES = 6, 4

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ganlab.comparing.ranking import LEVEL, exact_p, runs_to_settle, smallest_p
+from ganlab_compare.ranking import LEVEL, exact_p, runs_to_settle, smallest_p
 
 # From this many runs on, a mean's interval is the bootstrap's. With fewer that is too narrow, and Student's is used.
 BOOTSTRAP_FROM = 20

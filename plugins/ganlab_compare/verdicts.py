@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.ranking import LEVEL, MOST_SEEDS, POWER, least_runs
-from ganlab.comparing.statistics import Improvement
-from ganlab.support.formatting import listed
+from ganlab.commands import listed
+from ganlab_compare.configurations import Configuration
+from ganlab_compare.ranking import LEVEL, MOST_SEEDS, POWER, least_runs
+from ganlab_compare.statistics import Improvement
 
 RULE = (
     f"The rule: a difference is called real if chance gives one as large at most once in {1 / LEVEL:.0f} times "

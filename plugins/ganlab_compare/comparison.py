@@ -7,7 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ganlab.comparing.configurations import (
+from ganlab.commands import several
+from ganlab.errors import RunError
+from ganlab.runs import Scalar, why_unreadable
+from ganlab_compare.configurations import (
     Configuration,
     common_settings,
     configurations,
@@ -15,16 +18,12 @@ from ganlab.comparing.configurations import (
     pooled_sentence,
     reference,
 )
-from ganlab.comparing.loaded_runs import RunSummary, read_runs, with_rows, without_reruns
-from ganlab.comparing.metric_rows import Reader, read_series
-from ganlab.comparing.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
-from ganlab.comparing.statistics import Estimate, Improvement, estimate, improvement
-from ganlab.comparing.verdicts import verdicts
-from ganlab.comparing.warnings import last_value, states
-from ganlab.errors import RunError
-from ganlab.runs.info import why_unreadable
-from ganlab.runs.naming import Scalar
-from ganlab.support import several
+from ganlab_compare.loaded_runs import RunSummary, read_runs, with_rows, without_reruns
+from ganlab_compare.metric_rows import Reader, read_series
+from ganlab_compare.metrics import Metric, default_metrics, left_out, measured_apart, named_metrics
+from ganlab_compare.statistics import Estimate, Improvement, estimate, improvement
+from ganlab_compare.verdicts import verdicts
+from ganlab_compare.warnings import last_value, states
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,26 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from ganlab.comparing.metric_rows import Reader, read_series
 from ganlab.errors import RunError
-from ganlab.runs import RunDirectory
-from ganlab.runs.changes import Change, changes_of
-from ganlab.runs.directory import INFO, METRICS, runs_matching
-from ganlab.runs.health import complaints_of, warnings_of
-from ganlab.runs.info import limits_of, read_fields, why_unreadable
-from ganlab.runs.naming import MOST_SETTINGS, SEED, Scalar
-from ganlab.runs.status import status_of
-from ganlab.support.terminal import line
+from ganlab.files import line
+from ganlab.runs import (
+    INFO,
+    METRICS,
+    MOST_SETTINGS,
+    SEED,
+    Change,
+    RunDirectory,
+    Scalar,
+    changes_of,
+    complaints_of,
+    limits_of,
+    read_fields,
+    runs_matching,
+    status_of,
+    warnings_of,
+    why_unreadable,
+)
+from ganlab_compare.metric_rows import Reader, read_series
 
 # The tables of last values in run.json, and the prefixes of their tags in metrics.jsonl.
 _MEASURED = {"metrics": "", "evaluation": "evaluation/", "diagnostics": "diagnostics/"}

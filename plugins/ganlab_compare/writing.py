@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.configurations import Configuration
-from ganlab.telemetry.jsonl import to_json
+from ganlab.telemetry import to_json
+from ganlab_compare.comparison import Comparison
+from ganlab_compare.configurations import Configuration
 
 
 def as_data(comparison: Comparison, *, runs: bool = True) -> dict[str, Any]:

@@ -10,15 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.configurations import CUT, Configuration
-from ganlab.comparing.labels import shortened
-from ganlab.comparing.statistics import Estimate
-from ganlab.comparing.verdicts import RULE, in_brief
-from ganlab.runs.changes import MARK
-from ganlab.runs.naming import Scalar
-from ganlab.support.formatting import in_time
-from ganlab.support.terminal import line
+from ganlab.commands import in_time
+from ganlab.files import line
+from ganlab.runs import MARK, Scalar
+from ganlab_compare.comparison import Comparison
+from ganlab_compare.configurations import CUT, Configuration
+from ganlab_compare.labels import shortened
+from ganlab_compare.statistics import Estimate
+from ganlab_compare.verdicts import RULE, in_brief
 
 # Between columns, as rich draws them.
 _GAP = 3

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab.comparing import charts
-from ganlab.comparing.axes import Scale, scale_of
-from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.curves import read_curves
-from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.metrics import Metric
-from ganlab.comparing.pages import page
-from ganlab.comparing.provenances import origins
-from ganlab.comparing.samples import embedded, newest, step_of
-from ganlab.comparing.table import number, text_of
-from ganlab.comparing.verdicts import RULE, in_brief
-from ganlab.runs import changes, health
-from ganlab.runs.changes import MARK
-from ganlab.support.formatting import counted, in_time
+from ganlab.commands import counted, in_time
+from ganlab.runs import MARK, Change, health_in_brief
+from ganlab_compare import charts
+from ganlab_compare.axes import Scale, scale_of
+from ganlab_compare.comparison import Comparison
+from ganlab_compare.configurations import Configuration
+from ganlab_compare.curves import read_curves
+from ganlab_compare.loaded_runs import RunSummary
+from ganlab_compare.metrics import Metric
+from ganlab_compare.pages import page
+from ganlab_compare.provenances import origins
+from ganlab_compare.samples import embedded, newest, step_of
+from ganlab_compare.table import number, text_of
+from ganlab_compare.verdicts import RULE, in_brief
 
 # More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
 _MOST_BANDS, _LONG_LEGEND, _MOST_ON_PAPER = 8, 12, 3
@@ -67,7 +66,7 @@ def to_html(comparison: Comparison) -> str:
     runs = [run for row in rows for run in row.runs]
     pictures = {run.path: picture for run in runs if (picture := newest(run.path))}
     return page(
-        "ganlab.comparing",
+        "ganlab_compare",
         "report.html",
         title=f"Comparison: {counted(len(rows), 'configuration')}, {counted(len(runs), 'run')}",
         style=_switching_rules(len(rows)),
@@ -85,9 +84,9 @@ def to_html(comparison: Comparison) -> str:
         most_on_paper=_MOST_ON_PAPER,
         mark=MARK,
         rule=RULE,
-        changes_in_brief=changes.in_brief,
+        changes_in_brief=changes_in_brief,
         counted=counted,
-        health_in_brief=health.in_brief,
+        health_in_brief=health_in_brief,
         in_brief=in_brief,
         in_time=in_time,
         look=charts.look,
@@ -96,6 +95,12 @@ def to_html(comparison: Comparison) -> str:
         statuses=_statuses,
         text_of=text_of,
     )
+
+
+def changes_in_brief(changes: Sequence[Change]) -> str:
+    """Changes for a cell of a table: `at step 2`, `at steps 2, 40`; empty for none."""
+    steps = list(dict.fromkeys(change.step for change in changes))
+    return f"at step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}" if steps else ""
 
 
 def _switching_rules(count: int) -> str:

@@ -47,7 +47,7 @@ def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     jinja = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader("ganlab.comparing")]),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("ganlab_compare")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

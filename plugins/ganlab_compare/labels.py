@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ganlab.commands import listed
 from ganlab.errors import ConfigError, nearest
-from ganlab.runs.naming import short
-from ganlab.support.formatting import listed
+from ganlab.runs import short
 
 _SEPARATOR = re.compile(r"[./]")
 _MOST_PARTS = 8

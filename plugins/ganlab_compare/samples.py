@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 
 from ganlab.errors import RunError
-from ganlab.support.paths import is_name, read_inside
+from ganlab.files import is_name, read_inside
 
 # Bytes of one picture at most, and of all pictures of a page together, before they are written as text, a third more.
 _MOST, _TOTAL = 225_000, 1_800_000

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ganlab.comparing.loaded_runs import RunSummary
 from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
+from ganlab_compare.loaded_runs import RunSummary
 
 
 @dataclass(frozen=True)

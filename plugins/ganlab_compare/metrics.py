@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from ganlab.comparing.labels import resolve
-from ganlab.comparing.loaded_runs import RunSummary
+from ganlab.commands import listed
 from ganlab.errors import ConfigError
-from ganlab.runs.directory import METRICS
-from ganlab.support.formatting import listed
-from ganlab.telemetry.jsonl import logged_tags
+from ganlab.runs import METRICS
+from ganlab.telemetry import logged_tags
+from ganlab_compare.labels import resolve
+from ganlab_compare.loaded_runs import RunSummary
 
 Direction = Literal["max", "min"]
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.cli.messages import say, say_json
-from ganlab.cli.options import LocalPath
-from ganlab.cli.tables import table_console
-from ganlab.support.terminal import line
+from ganlab.commands import LocalPath, say, say_json, table_console
+from ganlab.files import line, new_file
 
 if TYPE_CHECKING:
-    from ganlab.comparing import Comparison
-    from ganlab.comparing.pairing import Paired
+    from ganlab_compare import Comparison
+    from ganlab_compare.pairing import Paired
 
     Pairs = dict[tuple[str, str], Paired]
 
@@ -72,30 +70,29 @@ def compare(
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
     ganlab compare runs/my-sweep --paired --against 'weight 10'
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab.comparing import as_data, to_csv
-    from ganlab.comparing import compare as compared
-    from ganlab.support.atomic import encoded, new_file
+    from ganlab_compare import as_data, to_csv
+    from ganlab_compare import compare as compared
 
     comparison = compared(runs, by=by, metrics=metrics, against=against)
     if csv_file is not None:
         with new_file(csv_file) as file:
-            file.write(encoded(to_csv(comparison)))
+            file.write(_encoded(to_csv(comparison)))
     if html_file is not None:
-        from ganlab.comparing import to_html
+        from ganlab_compare import to_html
 
         with new_file(html_file) as file:
-            file.write(encoded(to_html(comparison)))
+            file.write(_encoded(to_html(comparison)))
     pairs = _pairs(comparison, against) if paired else {}
     if as_json:
         say_json({**as_data(comparison), **_paired_data(pairs)})
         return
 
-    from ganlab.comparing.table import print_tables
+    from ganlab_compare.table import print_tables
 
     console = table_console()
     print_tables(comparison, console)
     if pairs:
-        from ganlab.comparing.pairing import sentences
+        from ganlab_compare.pairing import sentences
 
         say("\nPaired:\n")
         for sentence in sentences(pairs):
@@ -105,9 +102,14 @@ def compare(
             say(f"Wrote {line(path)}")
 
 
+def _encoded(text: str) -> bytes:
+    """Text as UTF-8; a byte of a file name that is not text becomes an escape."""
+    return text.encode("utf-8", errors="backslashreplace")
+
+
 def _pairs(comparison: Comparison, against: str | None) -> Pairs:
-    from ganlab.comparing.configurations import reference
-    from ganlab.comparing.pairing import paired
+    from ganlab_compare.configurations import reference
+    from ganlab_compare.pairing import paired
 
     return paired(comparison, None if against is None else reference(against, comparison.configurations))
 

@@ -11,14 +11,14 @@ from typing import Literal
 
 import numpy as np
 
-from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.loaded_runs import RunSummary
-from ganlab.comparing.statistics import student_half, student_interval
-from ganlab.comparing.warnings import last_value
+from ganlab.commands import counted
 from ganlab.errors import RunError
-from ganlab.runs.info import read_info
-from ganlab.support.formatting import counted
+from ganlab.runs import RunDirectory
+from ganlab_compare.comparison import Comparison
+from ganlab_compare.configurations import Configuration
+from ganlab_compare.loaded_runs import RunSummary
+from ganlab_compare.statistics import student_half, student_interval
+from ganlab_compare.warnings import last_value
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,6 @@ def _forks(mine: Sequence[RunSummary], theirs: Sequence[RunSummary]) -> list[tup
 
 def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
     """The run and the step that this one was forked from, and its own path; an empty path for none."""
-    forked = read_info(run.path).get("forked_from")
+    forked = RunDirectory(run.path).info.get("forked_from")
     path = os.path.realpath(run.path)
     return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), path

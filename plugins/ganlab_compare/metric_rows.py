@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ganlab.telemetry.jsonl import read_metrics
+from ganlab.telemetry import read_metrics
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ganlab.comparing.comparison import Comparison
-from ganlab.comparing.configurations import Configuration
-from ganlab.comparing.metric_rows import Reader, read_series
-from ganlab.runs.directory import METRICS
+from ganlab.runs import METRICS
+from ganlab_compare.comparison import Comparison
+from ganlab_compare.configurations import Configuration
+from ganlab_compare.metric_rows import Reader, read_series
 
 # About as many as a chart can resolve.
 _POINTS = 300

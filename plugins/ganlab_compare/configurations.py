@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ganlab.comparing.labels import resolve, shortened
-from ganlab.comparing.loaded_runs import ENDED, RunSummary
+from ganlab.commands import listed
 from ganlab.errors import ConfigError, nearest
-from ganlab.runs.naming import SEED, Scalar, described, differing, setting
-from ganlab.support.formatting import listed
+from ganlab.runs import SEED, Scalar, described, differing, setting
+from ganlab_compare.labels import resolve, shortened
+from ganlab_compare.loaded_runs import ENDED, RunSummary
 
 # The longest label, with which legends and rows begin.
 _LONGEST = 80
