@@ -6,10 +6,10 @@ import shutil
 import statistics
 
 import pytest
-from ganlab_compare import Metric, compare
 from synthetic import SETTINGS, write_run
 
 import ganlab
+from ganlab.comparing import Metric, compare
 from ganlab.errors import ConfigError, RunError
 
 WEIGHT = "constraints.gradient_penalty.weight"

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from ganlab_compare import compare, read_curves
 from synthetic import SETTINGS, write_run
+
+from ganlab.comparing import compare, read_curves
 
 TAG = "critic/wasserstein"
 

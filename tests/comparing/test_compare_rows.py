@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from ganlab_compare import read_series
 
+from ganlab.comparing import read_series
 from ganlab.telemetry import JsonLinesWriter, Record, jsonl_lines
 from ganlab.telemetry.jsonl import logged_tags, read_metrics
 
