@@ -16,7 +16,7 @@ def test_a_compiled_iteration_leaves_little_to_the_executor(kind, small):
     to_device, to_host = launches.copies(body_of(trainer.graph()))
     assert to_device <= 2
     assert to_host == 0
-    assert 1 <= launches.launched(trainer.train) <= 40
+    assert 0 < launches.launched(trainer.train) <= 40
 
 
 def test_copies_are_those_between_kernels_of_a_gpu_and_of_the_host():

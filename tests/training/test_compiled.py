@@ -107,7 +107,7 @@ def part(kind, name, **arguments):
 def test_composed_numbers_are_those_of_the_kernels(kind, tolerance, count, jit_compile):
     composed = tf.function(lambda *given: philox.composed(kind, count, *given), jit_compile=jit_compile)
     for offset in (0, 7, 2**33):
-        seed, at = tf.constant([3, 2**41 + 5], tf.int64), tf.constant(offset, tf.int64)
+        seed, at = (tf.constant(3, tf.int64), tf.constant(2**41 + 5, tf.int64)), tf.constant(offset, tf.int64)
         kernel = noise._philox(kind, count, seed, at)
         np.testing.assert_allclose(composed(seed, at), kernel, rtol=0, atol=tolerance)
 
@@ -160,6 +160,15 @@ def test_program_resumes_bit_for_bit():
     straight, again = resumed(training, 3, 3)
     assert differing(straight, again) == []
     np.testing.assert_array_equal(training.rows, trained(0, count=6, **parts).rows)
+
+
+@pytest.mark.slow
+def test_blocks_of_iterations_train_as_single_ones_do():
+    parts = {"dataset": part("datasets", "swiss_roll"), "constraints": [constraint("gradient_penalty")]}
+    at_once, in_parts, kernels = (Trainer(small(0, jit=jit, **parts)) for jit in ("step", "step", "off"))
+    rows = at_once.train(70)  # more than two blocks of a program
+    np.testing.assert_array_equal(rows, np.concatenate([in_parts.train(count) for count in (1, 32, 33, 4)]))
+    np.testing.assert_allclose(rows, kernels.train(70), rtol=2e-5, atol=2e-6)
 
 
 def test_several_replicas_are_refused():

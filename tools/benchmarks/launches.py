@@ -41,8 +41,9 @@ def launches(rounds: int) -> list[Ratio | Figure]:
 def launched(train: Callable[[int], object]) -> float:
     """The operations that the executor runs in an iteration, without the launches of XLA's programs."""
     train(3)  # traces and compiles
-    few, many = operations(lambda: train(4)), operations(lambda: train(14))
-    return sum((many - few).values()) / 10
+    # Whole blocks, where a program has many iterations.
+    few, many = operations(lambda: train(32)), operations(lambda: train(64))
+    return sum((many - few).values()) / 32
 
 
 def operations(run: Callable[[], object]) -> Counter[str]:

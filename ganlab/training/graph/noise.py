@@ -62,7 +62,7 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tens
     aligned = count % _BLOCK == 0
     # Rows that do not begin at a block of the counter: draw one block more and cut.
     total = count if aligned else -(-count // _BLOCK) * _BLOCK + _BLOCK
-    flat = _philox(spec.kind, total, tf.stack([tf.constant(seed, tf.int64), label]), start // _BLOCK)
+    flat = _philox(spec.kind, total, (tf.constant(seed, tf.int64), label), start // _BLOCK)
     if not aligned:
         flat = tf.slice(flat, [start % _BLOCK], [count])
     return tf.reshape(flat, spec.shape)
@@ -73,14 +73,14 @@ def latents(n: tf.Tensor, length: int, seed: tf.Tensor, kind: Kind = "normal", n
     count = tf.cast(n, tf.int64) * length
     total = -(-count // _BLOCK) * _BLOCK
     label = tf.constant(LATENT * 2**_DRAW_BITS + number, tf.int64)
-    flat = _philox(kind, total, tf.stack([tf.cast(seed, tf.int64), label]), tf.constant(0, tf.int64))
+    flat = _philox(kind, total, (tf.cast(seed, tf.int64), label), tf.constant(0, tf.int64))
     return tf.reshape(flat[:count], tf.stack([tf.cast(n, tf.int64), length]))
 
 
-def _philox(kind: Kind, count: int | tf.Tensor, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+def _philox(kind: Kind, count: int | tf.Tensor, seed: tuple[tf.Tensor, tf.Tensor], offset: tf.Tensor) -> tf.Tensor:
     if philox.composes() and isinstance(count, int):
         return philox.composed(kind, count, seed, offset)
-    state = tf.raw_ops.StatelessRandomGetKeyCounter(seed=seed)
+    state = tf.raw_ops.StatelessRandomGetKeyCounter(seed=tf.stack(seed))
     counter = tf.stack([state.counter[0] + tf.cast(offset, tf.uint64), state.counter[1]])
     # Drawn flat: under XLA the numbers depend on the shape, not on the size alone.
     op = tf.raw_ops.StatelessRandomNormalV2 if kind == "normal" else tf.raw_ops.StatelessRandomUniformV2

@@ -18,6 +18,7 @@ BLOCK = 4  # numbers to a counter value
 # Salmon et al. (2011), table 2; and the fixed key with which TensorFlow turns seeds into a key and a counter.
 _MULTIPLIERS, _WEYL, _SCRAMBLE = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85), (0x3EC8F720, 0x02461E29)
 _ROUNDS = 10
+_LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 _local = threading.local()  # each replica is traced in its own thread
 
@@ -37,20 +38,20 @@ def composes() -> bool:
     return getattr(_local, "on", False)
 
 
-def composed(kind: str, count: int, seed: tf.Tensor, offset: tf.Tensor) -> tf.Tensor:
+def composed(kind: str, count: int, seed: tuple[tf.Tensor, tf.Tensor], offset: tf.Tensor) -> tf.Tensor:
     """The numbers of TensorFlow's stateless generator.
 
     Args:
         kind: "uniform", in [0, 1), or "normal", standard normal by Box and Muller.
         count: How many.
-        seed: Two integers.
+        seed: Two integer scalars.
         offset: How many values of the counter to skip, each of which gives four numbers.
 
     Returns:
         `(count,)` float32.
     """
-    first, second = tf.unstack(tf.cast(seed, tf.uint64))
-    mixed = _rounds([*_words(first), *_words(second)], [_word(word) for word in _SCRAMBLE])
+    words = [word for part in seed for word in _words(tf.cast(part, tf.uint64))]
+    mixed = _rounds(words, [_word(word) for word in _SCRAMBLE])
     blocks = -(-count // BLOCK)
     counter = tf.cast(offset, tf.int64) + tf.range(blocks, dtype=tf.int64)
     words = _rounds([*_words(tf.cast(counter, tf.uint64)), *(tf.fill([blocks], word) for word in mixed[2:])], mixed[:2])
@@ -76,8 +77,8 @@ def _rounds(counter: list[tf.Tensor], key: list[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def _words(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The low and the high 32 bits of uint64."""
-    return tf.bitcast(x, tf.uint32)[..., 0], tf.bitcast(x, tf.uint32)[..., 1]
+    """The low and the high 32 bits of uint64; by shifts, which XLA fuses, and not by tf.bitcast, which it does not."""
+    return tf.cast(tf.bitwise.bitwise_and(x, _LOW), tf.uint32), tf.cast(tf.bitwise.right_shift(x, _HALF), tf.uint32)
 
 
 def _word(value: int) -> tf.Tensor:

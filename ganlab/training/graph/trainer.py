@@ -24,6 +24,8 @@ from ganlab.training.graph.tf_errors import translated_errors
 from ganlab.training.graph.values import may_be_infinite
 from ganlab.training.graph.variables import read
 
+_BLOCK = 32  # iterations to a run of a program that makes its own examples
+
 
 class Trainer:
     """Trains an experiment's state, a chunk of iterations at a time.
@@ -68,7 +70,8 @@ class Trainer:
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
         self._loops = alone and experiment.critic_steps > 1 and self._shared and not self._step.looks_ahead
-        self._program = tf.function(self._whole, jit_compile=True, autograph=False) if program else None
+        whole = self._block if self._inputs.computed() else self._whole
+        self._program = tf.function(whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
 
     @property
@@ -193,26 +196,41 @@ class Trainer:
     def _run(
         self, start: tf.Tensor, count: tf.Tensor, iterator: Iterator[Any] | None = None
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        strategy = self.experiment.strategy
+        strategy, inputs, program = self.experiment.strategy, self._inputs, self._program
+        in_blocks = program and inputs.computed()
 
         def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             with tf.device("CPU:0"):  # a GPU's step would be copied back for the examples, after all that it has to do
                 step = start + tf.cast(i, tf.int64)
-            inputs = self._inputs
-            if self._program and inputs.computed():
-                return i + 1, rows.write(i, self._program(step))
+            if program and in_blocks:
+                return i + _BLOCK, rows.write(i // _BLOCK, program(step, tf.minimum(count - i, _BLOCK)))
             real = inputs.per_replica(step) if iterator is None else inputs.distribute(next(iterator))
-            return i + 1, rows.write(i, (self._program or self._iteration)(step, real))
+            return i + 1, rows.write(i, (program or self._iteration)(step, real))
 
-        rows = tf.TensorArray(tf.float32, size=count)
+        rows = tf.TensorArray(tf.float32, size=-(-count // _BLOCK) if in_blocks else count)
         _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
         # Once a chunk, to notice replicas that drift apart: each would continue to train a network of its own.
         bits, magnitudes = (strategy.experimental_local_results(sums) for sums in strategy.run(self._sums))
-        return rows.stack(), tf.stack(bits), tf.stack(magnitudes)
+        return rows.concat()[:count] if in_blocks else rows.stack(), tf.stack(bits), tf.stack(magnitudes)
 
-    def _whole(self, step: tf.Tensor, examples: Any = None) -> tf.Tensor:
+    def _whole(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
         self._inside = tf.compat.v1.get_default_graph()
-        return self._iteration(step, self._inputs.in_program(step) if examples is None else examples)
+        return self._iteration(step, examples)
+
+    def _block(self, start: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+        """Trains for at most `_BLOCK` steps in one program; returns `(_BLOCK, replicas, metrics)`, of which `count` are.
+
+        Within one run of a program the buffers stay where they are, so that a GPU repeats what it recorded.
+        """
+        self._inside = tf.compat.v1.get_default_graph()
+
+        def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+            step = start + tf.cast(i, tf.int64)
+            return i + 1, rows.write(i, self._iteration(step, self._inputs.in_program(step)))
+
+        rows = tf.TensorArray(tf.float32, size=_BLOCK)
+        _, rows = tf.while_loop(lambda i, _: i < count, body, (tf.constant(0), rows))
+        return rows.stack()
 
     def _iteration(self, step: tf.Tensor, examples: Any) -> tf.Tensor:
         """Trains for one step; returns the metrics of this process's replicas, `(replicas, metrics)`."""
