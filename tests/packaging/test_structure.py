@@ -14,6 +14,7 @@ WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "com
 APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_archive",
     "ganlab_benchmark",
+    "ganlab_devices",
     "ganlab_runs",
     "ganlab_scaffold",
     "ganlab_sweep",
