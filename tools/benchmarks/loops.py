@@ -19,7 +19,7 @@ KINDS = ("mlp", "dcgan")
 # Written by hand for one device, in the graph.
 HAND = "tf_loop.py"
 _LABELS = {"mlp": "MLP", "dcgan": "DCGAN"}
-# The largest ratios that are good enough, on a CPU.
+# The largest ratios that are good enough.
 _BARS = {
     ("mlp", HAND): 0.75,
     ("dcgan", HAND): 0.82,
@@ -29,12 +29,12 @@ _BARS = {
 _CPU = Setting()
 
 
-def ganlab_run(kind: str, folder: str | Path | None, *, device: str = "cpu", **options: object) -> Child:
+def ganlab_run(kind: str, folder: str | Path | None, **options: object) -> Child:
     """A run of ganlab that logs every step into `folder`; without one, its training alone."""
-    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, "device": device, **options}
+    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, **options}
     if folder is not None:
         given["run"] = str(Path(folder) / f"run-{time.monotonic_ns()}")
-    return Child("ganlab_run.py", kind, json.dumps(given), env=environment(device))
+    return Child("ganlab_run.py", kind, json.dumps(given), env=environment("cpu"))
 
 
 def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
@@ -43,19 +43,17 @@ def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device) as ours,
-            _peer(HAND, kind, setting) as hand,
+            ganlab_run(kind, folder) as ours,
+            _peer(HAND, kind) as hand,
         ):
             ours.ready()
             hand.ready()
-            label, bars = _LABELS[kind], _BARS if setting.device == "cpu" else {}
-            bar = bars.get((kind, HAND))
+            label, bar = _LABELS[kind], _BARS[kind, HAND]
             rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=bar))
-            if setting.device == "cpu":
-                rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
+            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
             for script, name, python in _peers(setting):
-                title, bar = f"{label}: ganlab / {name}", bars.get((kind, script))
-                rows += _compared(title, ours, _peer(script, kind, setting, python), rounds, bar)
+                title, bar = f"{label}: ganlab / {name}", _BARS.get((kind, script))
+                rows += _compared(title, ours, _peer(script, kind, python), rounds, bar)
     return rows
 
 
@@ -65,16 +63,16 @@ def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     for kind in KINDS:
         with (
             tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device, precision="mixed_bfloat16") as ours,
-            _peer(HAND, kind, setting) as hand,
+            ganlab_run(kind, folder, precision="mixed_bfloat16") as ours,
+            _peer(HAND, kind) as hand,
         ):
             ours.ready()
             hand.ready()
-            label, bar = _LABELS[kind], 0.75 if setting.device == "cpu" else None
+            label = _LABELS[kind]
             name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
-            rows.append(compare(name, ours, hand, rounds, bar=bar))
+            rows.append(compare(name, ours, hand, rounds, bar=0.75))
             for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
-                peer = _peer(script, kind, setting, python, lower=True)
+                peer = _peer(script, kind, python, "mixed_bfloat16")
                 rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
     return rows
 
@@ -93,8 +91,6 @@ def _compared(title: str, ours: Child, peer: Child, rounds: int, bar: float | No
 def _peers(setting: Setting) -> list[tuple[str, str, str]]:
     """Script, name and interpreter of what ganlab is compared with beside the loop written by hand."""
     found = [("keras_fit.py", "Keras fit", sys.executable)]
-    if setting.device == "gpu":
-        found.append(("tf_compiled.py", "hand-written TensorFlow with XLA", sys.executable))
     if setting.torch:
         found.append(("torch_eager.py", "PyTorch eager", setting.torch))
         found.append(("torch_compiled.py", "PyTorch torch.compile", setting.torch))
@@ -103,10 +99,8 @@ def _peers(setting: Setting) -> list[tuple[str, str, str]]:
     return found
 
 
-def _peer(script: str, kind: str, setting: Setting, python: str = sys.executable, *, lower: bool = False) -> Child:
-    precision = "bfloat16" if lower else "float32"
-    options = ("--device", setting.device, "--precision", precision)
-    return Child(script, kind, *options, python=python, env=environment(setting.device))
+def _peer(script: str, kind: str, python: str = sys.executable, precision: str = "float32") -> Child:
+    return Child(script, kind, "--precision", precision, python=python, env=environment("cpu"))
 
 
 def telemetry(rounds: int) -> list[Ratio | Figure]:
@@ -138,7 +132,7 @@ def starting(rounds: int) -> list[Ratio | Figure]:
         imports.append(_seconds([sys.executable, "-c", "import tensorflow, keras"]))
         runs.append(_until_first_iteration("eight_gaussians"))
     for _ in range(min(rounds, 3)):
-        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp", _CPU) as hand:
+        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp") as hand:
             ours.ready()
             with hand:
                 begun = time.perf_counter()
