@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 # Prints the names of the GPUs that a library sees, after a word that others do not print.
@@ -45,12 +46,13 @@ class Setting:
     def look(self) -> tuple[str, str]:
         """Why it cannot be measured, and what to do, empty if it can; and the name of the GPU."""
         options = {"PyTorch": ("--torch", self.torch), "JAX": ("--jax", self.jax)}
-        pythons = {"TensorFlow": sys.executable, **{name: python for name, (_, python) in options.items() if python}}
+        pythons = {name: python for name, (_, python) in options.items() if python}
+        if self.device == "gpu":
+            pythons = {"TensorFlow": sys.executable, **pythons}
         card = ""
-        for name, python in pythons.items():
-            if name == "TensorFlow" and self.device == "cpu":
-                continue
-            seen, error = _gpus(name, python)
+        with ThreadPoolExecutor() as pool:
+            looks = list(pool.map(_gpus, pythons, pythons.values()))
+        for (name, python), (seen, error) in zip(pythons.items(), looks, strict=True):
             if seen is None:
                 option = f"{options[name][0]} {python}: " if name in options else ""
                 return f"{option}{name} cannot be imported there ({error}). Name an interpreter that has it.", ""

@@ -24,13 +24,6 @@ from peers import serving
 CRITIC_STEPS, BATCH = 5, 64
 
 
-class _Log(dict[str, Any]):
-    """What the steps log into."""
-
-    def add_metric(self, *given: Any, **named: Any) -> None:
-        """Keeps nothing."""
-
-
 def networks() -> Any:
     """The module with the networks, without the package's own imports, which are its metrics and their libraries."""
     sys.path[:0] = [os.environ["MIMICRY"]] if os.environ.get("MIMICRY") else []
@@ -52,7 +45,8 @@ def trainer(asked: serving.Asked) -> serving.Train:
     generator, critic = made.SNGANGenerator32().to(device), made.SNGANDiscriminator32().to(device)
     of_generator, of_critic = (torch.optim.Adam(n.parameters(), 2e-4, (0.0, 0.9)) for n in (generator, critic))
     images = torch.rand(4096, 3, 32, 32, device=device) * 2 - 1
-    log, common = _Log(), {"device": torch.device(device), "global_step": 1}
+    log = types.SimpleNamespace(add_metric=lambda *given, **named: None)
+    common = {"log_data": log, "device": torch.device(device), "global_step": 1}
     lower = torch.autocast(device, torch.bfloat16, enabled=asked.precision == "mixed_bfloat16")
 
     def train(count: int) -> None:
@@ -60,9 +54,9 @@ def trainer(asked: serving.Asked) -> serving.Train:
             for _ in range(CRITIC_STEPS):
                 real = images[torch.randint(0, len(images), (BATCH,), device=device)], None
                 with lower:
-                    critic.train_step(real_batch=real, netG=generator, optD=of_critic, log_data=log, **common)
+                    critic.train_step(real_batch=real, netG=generator, optD=of_critic, **common)
             with lower:
-                generator.train_step(real_batch=real, netD=critic, optG=of_generator, log_data=log, **common)
+                generator.train_step(real_batch=real, netD=critic, optG=of_generator, **common)
         wait(device)
 
     return train
