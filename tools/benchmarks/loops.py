@@ -39,41 +39,33 @@ def ganlab_run(kind: str, folder: str | Path | None, **options: object) -> Child
 
 def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     """Runs with all telemetry against the loop written by hand, Keras' `fit`, PyTorch and JAX; memory on the way."""
-    rows: list[Ratio | Figure] = []
-    for kind in KINDS:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder) as ours,
-            _peer(HAND, kind) as hand,
-        ):
-            ours.ready()
-            hand.ready()
-            label, bar = _LABELS[kind], _BARS[kind, HAND]
-            rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=bar))
-            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
-            for script, name, python in _peers(setting):
-                title, bar = f"{label}: ganlab / {name}", _BARS.get((kind, script))
-                rows += _compared(title, ours, _peer(script, kind, python), rounds, bar)
-    return rows
+    return [row for kind in KINDS for row in _against_peers(kind, "float32", rounds, setting)]
 
 
 def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     """`precision = "mixed_bfloat16"` against the float32 loop written by hand, and against others in bfloat16."""
-    rows: list[Ratio | Figure] = []
-    for kind in KINDS:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, precision="mixed_bfloat16") as ours,
-            _peer(HAND, kind) as hand,
-        ):
-            ours.ready()
-            hand.ready()
-            label = _LABELS[kind]
-            name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
-            rows.append(compare(name, ours, hand, rounds, bar=0.75))
-            for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
-                peer = _peer(script, kind, python, "mixed_bfloat16")
-                rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
+    return [row for kind in KINDS for row in _against_peers(kind, "mixed_bfloat16", rounds, setting)]
+
+
+def _against_peers(kind: str, precision: str, rounds: int, setting: Setting) -> list[Ratio]:
+    label, full = _LABELS[kind], precision == "float32"
+    peers = [] if full else [(HAND, "hand-written TensorFlow", sys.executable)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ganlab_run(kind, folder, precision=precision) as ours,
+        _peer(HAND, kind) as hand,
+    ):
+        ours.ready()
+        hand.ready()
+        name = "ganlab / hand-written TensorFlow" if full else "ganlab in mixed_bfloat16 / hand-written in float32"
+        bar = _BARS[kind, HAND] if full else 0.75
+        rows = [compare(f"{label}: {name}", ours, hand, rounds, bar=bar)]
+        if full:
+            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
+        for script, name, python in [*peers, *_peers(setting)]:
+            title = f"{label}: ganlab / {name}" + ("" if full else ", both in bfloat16")
+            peer, least = _peer(script, kind, python, precision), _BARS.get((kind, script)) if full else None
+            rows += _compared(title, ours, peer, rounds, least)
     return rows
 
 
