@@ -41,18 +41,19 @@ def kernels(capability: Sequence[int], compiled: Sequence[str]) -> str:
     """The form in which TensorFlow has its kernels for a card: `machine code`, `PTX` or `none`.
 
     Machine code (`sm_80`) runs on cards of its major version and of its minor one or a later one; PTX (`compute_90`) is
-    compiled by the driver, for any later card.
+    compiled by the driver, for any later card. What ends with an `a` runs on its own card alone.
 
     Args:
         capability: The card's compute capability, `(9, 0)`.
         compiled: What TensorFlow was compiled for.
     """
-    forms = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[af]?", name) for name in compiled]
-    known = [(form[1], (int(form[2]), int(form[3]))) for form in forms if form]
+    forms = [re.fullmatch(r"(sm|compute)_(\d+)(\d)(a?)f?", name) for name in compiled]
+    known = [(form[1], (int(form[2]), int(form[3])), form[4]) for form in forms if form]
     card = (capability[0], capability[1])
-    if any(form == "sm" and target[0] == card[0] and target <= card for form, target in known):
+    fits = [(form, target) for form, target, alone in known if target == card or (target < card and not alone)]
+    if any(form == "sm" and target[0] == card[0] for form, target in fits):
         return "machine code"
-    return "PTX" if any(form == "compute" and target <= card for form, target in known) else "none"
+    return "PTX" if any(form == "compute" for form, _ in fits) else "none"
 
 
 def of_devices(seen: Mapping[str, Any] | str) -> Iterator[Row]:
@@ -121,18 +122,20 @@ def of_libraries(found: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[
         least = _of_cuda(found["supports"])
         named = f"{found['driver'] or 'version unknown'}, for CUDA up to {_dotted(least)}"
         ptx = any(kernels(c["capability"], build["cuda_compute_capabilities"]) == "PTX" for c in _known(seen))
-        if least[0] < built[0] or (ptx and least < built):
-            why = ", and only PTX that a driver for it can read" if least[0] >= built[0] else ""
-            yield "driver", "broken", f"{named}; TensorFlow was built with {_dotted(built)}{why}. Update the driver"
+        if least[0] < built[0]:
+            yield "driver", "broken", f"{named}; TensorFlow was built with {_dotted(built)}. Update the driver"
+        elif ptx and least < built:
+            rule = f"PTX of CUDA {_dotted(built)} may need a driver for that version"
+            yield "driver", "note", f"{named}: {rule}"
         else:
             yield "driver", "ok", named
     if built and "cuda" in found:
-        version, state = _of_cuda(found["cuda"]), "ok"
+        version = _of_cuda(found["cuda"])
         yield "CUDA", "ok" if version[0] == built[0] else "broken", _versions(version, built)
     if build.get("cudnn_version") and "cudnn" in found:
         number, wanted = int(found["cudnn"]), _pair(build["cudnn_version"])
         step = 10_000 if number >= 90_000 else 1000
-        version = (number // step, number % step // 100, number % 100)
+        version = number // step, number % step // 100, number % 100
         state = "ok" if version[0] == wanted[0] and version[1] >= wanted[1] else "broken"
         advice = "" if state == "ok" else f": {install('gpu')}"
         yield "cuDNN", state, f"{_versions(version, _short(build['cudnn_version']))}{advice}"
@@ -154,7 +157,7 @@ def of_determinism(found: Mapping[str, Any]) -> Row:
 def of_tensorfloat32(found: Mapping[str, Any], card: Mapping[str, Any]) -> Row:
     """The finding about the speed of products in float32 and TensorFloat-32."""
     slow, fast = (found["operations"] / seconds / 1e12 for seconds in found["seconds"])
-    if not has_tensorfloat32(card["capability"]):
+    if tuple(card["capability"] or ()) < _AMPERE:
         return "TensorFloat-32", "ok", f"not on this card; a product runs at {slow:.3g} TFLOP/s in float32"
     gain = f"a product runs at {slow:.3g} TFLOP/s in float32 and at {fast:.3g} in TensorFloat-32"
     if fast < 1.2 * slow:
@@ -204,13 +207,8 @@ def of_tpu(installed: Mapping[str, tuple[str, Sequence[str]]]) -> Iterator[Row]:
         yield "libtpu", "ok", installed["libtpu"][0]
 
 
-def has_tensorfloat32(capability: Sequence[int] | None) -> bool:
-    """Whether a card of that compute capability multiplies TensorFloat-32: Ampere and later do."""
-    return capability is not None and tuple(capability) >= _AMPERE
-
-
 def _without_gpu(driver: bool, visible: str | None) -> Row:
-    if driver and visible is not None and not visible.strip("- ").replace("1", ""):
+    if driver and visible is not None and visible.strip() in ("", "-1"):
         return "GPU", "note", f"none: CUDA_VISIBLE_DEVICES = {visible!r} hides them. Unset it to train on them"
     if driver:
         return "GPU", "note", f"none: this machine has an NVIDIA driver, but TensorFlow sees no GPU: {install('gpu')}"

@@ -42,6 +42,7 @@ def test_kernels_of_a_card(card, capability, form, state):
 def test_machine_code_of_another_major_version_or_a_later_minor_one_does_not_run():
     assert findings.kernels((8, 0), ["sm_86", "sm_90"]) == "none"
     assert findings.kernels((9, 0), ["sm_90a"]) == "machine code"
+    assert findings.kernels((9, 1), ["sm_90a", "compute_90a"]) == "none"
     assert findings.kernels((12, 0), ["sm_100", "compute_100", "new_style"]) == "PTX"
 
 
@@ -57,7 +58,7 @@ def test_a_card_that_tells_nothing_is_named():
         ("/usr/bin/nvidia-smi", None, ("GPU", "note", "none: this machine has an NVIDIA driver, but TensorFlow sees")),
         ("/usr/bin/nvidia-smi", "-1", ("GPU", "note", "none: CUDA_VISIBLE_DEVICES = '-1' hides them. Unset it")),
         ("/usr/bin/nvidia-smi", "", ("GPU", "note", "none: CUDA_VISIBLE_DEVICES = '' hides them. Unset it")),
-        ("/usr/bin/nvidia-smi", "0", ("GPU", "note", "none: this machine has an NVIDIA driver, but TensorFlow sees")),
+        ("/usr/bin/nvidia-smi", "1", ("GPU", "note", "none: this machine has an NVIDIA driver, but TensorFlow sees")),
     ],
 )
 def test_a_machine_without_a_gpu_has_one_line_about_it(monkeypatch, driver, visible, expected):
@@ -110,8 +111,9 @@ def test_versions_that_fit_are_ok():
             "broken",
             "for CUDA up to 11.8; TensorFlow was built with 12.5. Update",
         ),
-        # Machine code runs on any driver of its major version; PTX of 12.5 is read by drivers for 12.5 and later.
-        ({"supports": 12020}, (9, 0), "driver", "broken", "up to 12.2; TensorFlow was built with 12.5, and only PTX"),
+        # Machine code runs on any driver of its major version; a later toolkit's PTX may not be read.
+        ({"supports": 12020}, (8, 9), "driver", "ok", "for CUDA up to 12.2"),
+        ({"supports": 12020}, (9, 0), "driver", "note", "for CUDA up to 12.2: PTX of CUDA 12.5 may need a driver for"),
         ({"supports": 13000, "driver": ""}, (9, 0), "driver", "ok", "version unknown, for CUDA up to 13.0"),
         ({"cuda": 11080}, (8, 0), "CUDA", "broken", "11.8 found, 12.5 built with"),
         ({"cudnn": 8907}, (8, 0), "cuDNN", "broken", "8.9.7 found, 9 built with: pip install"),
