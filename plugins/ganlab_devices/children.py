@@ -67,7 +67,7 @@ class _Child:
             found = json.loads(line.removeprefix(MARK.encode()))
             if found["check"] != check:
                 raise ValueError(found["check"])
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return f"an answer that cannot be read: {line[:200].decode(errors='replace')!r}"
         return str(found["failed"]) if "failed" in found else found
 

@@ -19,6 +19,9 @@ for name in sys.argv[1:]:
     if name == "ends": print("libcuda.so is not here"); sys.exit(3)
     if name == "closes": os.close(1); os.close(2); time.sleep(60)
     if name == "garbled": print("{probe.MARK}[not json", flush=True); continue
+    if name == "deep":
+        print("{probe.MARK}" + "[" * 60000, flush=True)
+        continue
     if name == "other": print('{probe.MARK}{{"check": "hangs"}}', flush=True); continue
     if name == "fails":
         print('{probe.MARK}{{"check": "fails", "failed": "InternalError: no"}}', flush=True)
@@ -45,6 +48,7 @@ def test_answers_come_from_one_process_whatever_else_it_prints():
         ("dies", "it died of SIGSEGV, and printed last: F0000 cudnn.cc: Check failed"),
         ("ends", "it ended with exit status 3 and no answer, and printed last: libcuda.so is not here"),
         ("garbled", f"an answer that cannot be read: '{probe.MARK}[not json"),
+        ("deep", f"an answer that cannot be read: '{probe.MARK}[[["),
         ("other", "an answer that cannot be read: "),
         ("fails", "InternalError: no"),
     ],
