@@ -40,6 +40,7 @@ MIRRORS = {
     "exporting": ["ganlab_export"],
     "evaluators": ["ganlab_builtin.evaluators", "ganlab_evaluate"],
     "fidelity": ["tools.fidelity", "tools.fidelities"],
+    "devices": ["ganlab_devices"],
     "listing": ["ganlab_runs"],
     "packaging": ["docs"],
     "planning": ["ganlab_plan"],

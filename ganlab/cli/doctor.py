@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import os
+import itertools
 import platform
-import shutil
-import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import click
 
 from ganlab.cli.messages import say, say_json
-from ganlab.lazy import INSTALL_TENSORFLOW, USE_TENSORFLOW, install
-from ganlab.support.processes import python_command, run_process
+from ganlab.lazy import INSTALL_TENSORFLOW
 from ganlab.version import DISTRIBUTION, __version__
-
-_PROBE_SECONDS = 180
-
-# Run in a separate process: TensorFlow claims the devices it lists, and may crash on a broken driver.
-_PROBE = """
-import json, os
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-import tensorflow as tf, keras
-devices = [device.name.removeprefix("/physical_device:") for device in tf.config.list_physical_devices()]
-print(json.dumps({"devices": devices, "backend": keras.backend.backend()}))
-"""
 
 # TensorFlow's builds share one package folder, but each is a separate distribution.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
@@ -77,7 +61,7 @@ def examine() -> list[Finding]:
     ranges = supported(importlib.metadata.requires(DISTRIBUTION) or [])
     findings = [*python_findings(), *package_findings(installed, ranges)]
     if any(name in installed for name in _TENSORFLOW):
-        findings += device_findings(probe_devices)
+        findings += device_findings()
     return [*findings, *plugin_findings()]
 
 
@@ -126,51 +110,9 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
             yield Finding(name, "broken", f"not installed: pip install '{name}{wanted}'")
 
 
-def device_findings(probe: Callable[[], dict[str, Any]]) -> Iterator[Finding]:
-    """Lists the devices that TensorFlow can train on.
-
-    Args:
-        probe: Returns `devices`, for example `["CPU:0"]`, and Keras' `backend`; raises RuntimeError if TensorFlow
-            fails.
-    """
-    try:
-        seen = probe()
-    except RuntimeError as error:
-        yield Finding("devices", "broken", f"TensorFlow does not start: {error}. Reinstall it: {INSTALL_TENSORFLOW}")
-        return
-    yield Finding("devices", "ok", ", ".join(seen["devices"]) or "none")
-    if not any("GPU" in device for device in seen["devices"]) and shutil.which("nvidia-smi"):
-        yield Finding(
-            "devices",
-            "note",
-            f"this machine has an NVIDIA driver, but TensorFlow sees no GPU: {install('gpu')}",
-        )
-    if seen["backend"] != "tensorflow":
-        yield Finding(
-            "keras backend",
-            "broken",
-            f"Keras runs on {seen['backend']!r}; ganlab needs 'tensorflow': {USE_TENSORFLOW}",
-        )
-
-
-def probe_devices() -> dict[str, Any]:
-    """Asks TensorFlow for its devices, in a separate process.
-
-    Raises:
-        RuntimeError: The process fails; the message is the last line that it printed.
-    """
-    command = python_command("-c", _PROBE)
-    try:
-        done = run_process(
-            command, cwd=os.sep, capture_output=True, text=True, errors="replace", timeout=_PROBE_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"no answer within {_PROBE_SECONDS} s") from None
-    if done.returncode:
-        printed = done.stderr.strip().splitlines()
-        raise RuntimeError(printed[-1] if printed else f"exit status {done.returncode}")
-    seen: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return seen
+def device_findings() -> Iterator[Finding]:
+    """Reports on the devices that TensorFlow can train on, by an application that needs nothing else."""
+    return itertools.starmap(Finding, importlib.import_module("ganlab_devices").examine())
 
 
 def plugin_findings() -> Iterator[Finding]:

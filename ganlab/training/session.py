@@ -30,6 +30,7 @@ from ganlab.training.actions import (
     Span,
 )
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
+from ganlab.training.graph.arithmetic import faster_precision
 from ganlab.training.graph.guards import DivergedError, Warnings
 from ganlab.training.graph.tf_errors import WorkerLostError, of_several
 from ganlab.training.interruption import Received, StoppedError
@@ -105,6 +106,8 @@ class Session:
             self._run_log.open(self._experiment.steps, self._trainer.state.step)
             if self._from is not None:
                 self._resume(self._from)
+            elif self._chief and (hint := faster_precision(self._experiment)):
+                self._run_log.message(hint)
             self._begun = True
             status = self._iterate()
             if status == "interrupted":

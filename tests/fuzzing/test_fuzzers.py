@@ -41,7 +41,7 @@ READERS = {
     "plugins/ganlab_benchmark/child.py": None,
     "plugins/ganlab_benchmark/measuring.py": None,
     "plugins/ganlab_benchmark/store.py": "benchmarks",
-    "ganlab/cli/doctor.py": None,
+    "plugins/ganlab_devices/children.py": None,
     "plugins/ganlab_verify/check_command.py": None,
     "ganlab/runs/given.py": None,
     "ganlab/runs/info.py": "settings",

@@ -15,6 +15,7 @@ APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_archive",
     "ganlab_benchmark",
     "ganlab_compare",
+    "ganlab_devices",
     "ganlab_runs",
     "ganlab_scaffold",
     "ganlab_sweep",

@@ -57,8 +57,8 @@ def test_seconds_are_of_one_iteration(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["loop"], "no family 'loop'; there are loops, precision"),
-        (["--device", "gpu", "replicas"], "'replicas' is measured on a CPU alone; with --device gpu there are loops"),
+        (["loop"], "no family 'loop' on a CPU; there are loops, precision"),
+        (["--device", "gpu", "replicas"], "no family 'replicas' on a GPU; there are mlp, dcgan, sngan"),
         (["loops", "--jax", "no-such-python"], "--jax no-such-python: JAX cannot be imported there"),
     ],
 )

@@ -19,7 +19,7 @@ KINDS = ("mlp", "dcgan")
 # Written by hand for one device, in the graph.
 HAND = "tf_loop.py"
 _LABELS = {"mlp": "MLP", "dcgan": "DCGAN"}
-# The largest ratios that are good enough, on a CPU.
+# The largest ratios that are good enough.
 _BARS = {
     ("mlp", HAND): 0.75,
     ("dcgan", HAND): 0.82,
@@ -29,53 +29,43 @@ _BARS = {
 _CPU = Setting()
 
 
-def ganlab_run(kind: str, folder: str | Path | None, *, device: str = "cpu", **options: object) -> Child:
+def ganlab_run(kind: str, folder: str | Path | None, **options: object) -> Child:
     """A run of ganlab that logs every step into `folder`; without one, its training alone."""
-    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, "device": device, **options}
+    given = {"log_every": 1, "evaluate_every": 0, "checkpoint_every": 0, **options}
     if folder is not None:
         given["run"] = str(Path(folder) / f"run-{time.monotonic_ns()}")
-    return Child("ganlab_run.py", kind, json.dumps(given), env=environment(device))
+    return Child("ganlab_run.py", kind, json.dumps(given), env=environment("cpu"))
 
 
 def loops(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     """Runs with all telemetry against the loop written by hand, Keras' `fit`, PyTorch and JAX; memory on the way."""
-    rows: list[Ratio | Figure] = []
-    for kind in KINDS:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device) as ours,
-            _peer(HAND, kind, setting) as hand,
-        ):
-            ours.ready()
-            hand.ready()
-            label, bars = _LABELS[kind], _BARS if setting.device == "cpu" else {}
-            bar = bars.get((kind, HAND))
-            rows.append(compare(f"{label}: ganlab / hand-written TensorFlow", ours, hand, rounds, bar=bar))
-            if setting.device == "cpu":
-                rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
-            for script, name, python in _peers(setting):
-                title, bar = f"{label}: ganlab / {name}", bars.get((kind, script))
-                rows += _compared(title, ours, _peer(script, kind, setting, python), rounds, bar)
-    return rows
+    return [row for kind in KINDS for row in _against_peers(kind, "float32", rounds, setting)]
 
 
 def precision(rounds: int, setting: Setting = _CPU) -> list[Ratio | Figure]:
     """`precision = "mixed_bfloat16"` against the float32 loop written by hand, and against others in bfloat16."""
-    rows: list[Ratio | Figure] = []
-    for kind in KINDS:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            ganlab_run(kind, folder, device=setting.device, precision="mixed_bfloat16") as ours,
-            _peer(HAND, kind, setting) as hand,
-        ):
-            ours.ready()
-            hand.ready()
-            label, bar = _LABELS[kind], 0.75 if setting.device == "cpu" else None
-            name = f"{label}: ganlab in mixed_bfloat16 / hand-written in float32"
-            rows.append(compare(name, ours, hand, rounds, bar=bar))
-            for script, name, python in [(HAND, "hand-written TensorFlow", sys.executable), *_peers(setting)]:
-                peer = _peer(script, kind, setting, python, lower=True)
-                rows += _compared(f"{label}: ganlab / {name}, both in bfloat16", ours, peer, rounds)
+    return [row for kind in KINDS for row in _against_peers(kind, "mixed_bfloat16", rounds, setting)]
+
+
+def _against_peers(kind: str, precision: str, rounds: int, setting: Setting) -> list[Ratio]:
+    label, full = _LABELS[kind], precision == "float32"
+    peers = [] if full else [(HAND, "hand-written TensorFlow", sys.executable)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ganlab_run(kind, folder, precision=precision) as ours,
+        _peer(HAND, kind) as hand,
+    ):
+        ours.ready()
+        hand.ready()
+        name = "ganlab / hand-written TensorFlow" if full else "ganlab in mixed_bfloat16 / hand-written in float32"
+        bar = _BARS[kind, HAND] if full else 0.75
+        rows = [compare(f"{label}: {name}", ours, hand, rounds, bar=bar)]
+        if full:
+            rows.append(Ratio(f"{label}: peak memory, ganlab / hand-written", [(ours.bytes, hand.bytes)], 1.10))
+        for script, name, python in [*peers, *_peers(setting)]:
+            title = f"{label}: ganlab / {name}" + ("" if full else ", both in bfloat16")
+            peer, least = _peer(script, kind, python, precision), _BARS.get((kind, script)) if full else None
+            rows += _compared(title, ours, peer, rounds, least)
     return rows
 
 
@@ -93,8 +83,6 @@ def _compared(title: str, ours: Child, peer: Child, rounds: int, bar: float | No
 def _peers(setting: Setting) -> list[tuple[str, str, str]]:
     """Script, name and interpreter of what ganlab is compared with beside the loop written by hand."""
     found = [("keras_fit.py", "Keras fit", sys.executable)]
-    if setting.device == "gpu":
-        found.append(("tf_compiled.py", "hand-written TensorFlow with XLA", sys.executable))
     if setting.torch:
         found.append(("torch_eager.py", "PyTorch eager", setting.torch))
         found.append(("torch_compiled.py", "PyTorch torch.compile", setting.torch))
@@ -103,10 +91,8 @@ def _peers(setting: Setting) -> list[tuple[str, str, str]]:
     return found
 
 
-def _peer(script: str, kind: str, setting: Setting, python: str = sys.executable, *, lower: bool = False) -> Child:
-    precision = "bfloat16" if lower else "float32"
-    options = ("--device", setting.device, "--precision", precision)
-    return Child(script, kind, *options, python=python, env=environment(setting.device))
+def _peer(script: str, kind: str, python: str = sys.executable, precision: str = "float32") -> Child:
+    return Child(script, kind, "--precision", precision, python=python, env=environment("cpu"))
 
 
 def telemetry(rounds: int) -> list[Ratio | Figure]:
@@ -138,7 +124,7 @@ def starting(rounds: int) -> list[Ratio | Figure]:
         imports.append(_seconds([sys.executable, "-c", "import tensorflow, keras"]))
         runs.append(_until_first_iteration("eight_gaussians"))
     for _ in range(min(rounds, 3)):
-        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp", _CPU) as hand:
+        with ganlab_run("mlp", None) as ours, _peer(HAND, "mlp") as hand:
             ours.ready()
             with hand:
                 begun = time.perf_counter()

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,12 +32,13 @@ class Child:
     ) -> None:
         """Starts it."""
         self.first, self.bytes, self._script = 0.0, 0, script
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this object)
         self._begun = time.perf_counter()
         self._process = subprocess.Popen(
             [python, str(PEERS / script), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL if "BENCH_DEBUG" not in os.environ else None,
+            stderr=self._said,
             text=True,
             env={**os.environ, **(env or {})},
         )
@@ -54,6 +56,10 @@ class Child:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        """Ends it at once."""
+        self._process.kill()
+
     def ask(self, iterations: int) -> None:
         """Makes it train that many iterations, or a few more."""
         assert self._process.stdin is not None
@@ -66,7 +72,9 @@ class Child:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._script} ended with code {self._process.wait()}; BENCH_DEBUG=1 shows why.")
+            self._said.seek(0)
+            last = self._said.read().decode(errors="replace").strip().rpartition("\n")[2]
+            raise RuntimeError(f"{self._script} ended with code {self._process.wait()}: {last}")
         said: dict[str, Any] = json.loads(line)
         if "error" in said:
             raise RuntimeError(f"{self._script}: {said['error']}")
@@ -118,13 +126,13 @@ def compare(
         bar: The largest ratio that is good enough.
     """
     # Warmed up, and with chunks as long as they become in a run.
-    counts = [max(1, round(seconds / _each(child, seconds))) for child in (first, second)]
+    counts = [max(1, round(seconds / each(child, seconds))) for child in (first, second)]
     for child, count in zip((first, second), counts, strict=True):
         child.train(count)
     return Ratio(name, in_turn(lambda: first.train(counts[0]), lambda: second.train(counts[1]), rounds), bar)
 
 
-def _each(child: Child | Together, seconds: float) -> float:
+def each(child: Child | Together, seconds: float) -> float:
     """Seconds of an iteration, once it is warm; of one that takes longer than a turn, from fewer iterations."""
     each = child.train(2)
     return each if each > seconds else min(each, child.train(8))

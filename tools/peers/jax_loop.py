@@ -100,7 +100,7 @@ MODELS = {"mlp": mlp, "dcgan": dcgan}
 
 def lowered(model: Model, precision: str) -> Model:
     """The model, its networks computing in that precision with results in float32: losses are."""
-    if precision == "float32":
+    if precision != "mixed_bfloat16":
         return model
 
     def lower(network: Network) -> Network:
@@ -191,7 +191,8 @@ def trainer(asked: serving.Asked) -> serving.Train:
 def prepare(asked: serving.Asked) -> None:
     """Selects device and number format, for the whole process."""
     # Otherwise recent GPUs multiply float32 numbers as TensorFloat-32, which ganlab's float32 does not.
-    jax.config.update("jax_default_matmul_precision", "highest" if asked.precision == "float32" else "default")
+    products = {"float32": "highest", "tensorfloat32": "tensorfloat32"}.get(asked.precision, "default")
+    jax.config.update("jax_default_matmul_precision", products)
     jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[asked.device])
     try:
         jax.devices()

@@ -1,7 +1,7 @@
 """Serves a training to another process that times it: takes a number of iterations, and reports how long they took.
 
-A peer's command is `python tools/peers/PEER.py MODEL [--device cpu|gpu] [--precision float32|bfloat16]`. It prints a
-line of JSON for each line on standard input, a number of iterations; or one with an `error`, if it cannot train there.
+A peer's command is `python tools/peers/PEER.py MODEL [--device cpu|gpu] [--precision PRECISION]`. It prints a line
+of JSON for each line on standard input, a number of iterations; or one with an `error`, if it cannot train there.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 Train = Callable[[int], object]
+PRECISIONS = ("float32", "tensorfloat32", "mixed_bfloat16")
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,10 @@ class Asked:
     """A request to a peer: the model to train, and how.
 
     Attributes:
-        kind: The model, `mlp` or `dcgan`.
+        kind: The model, `mlp`, `dcgan` or `sngan`.
         device: `cpu` or `gpu`, the first of them.
-        precision: `float32`, or `bfloat16` for the networks' products, with weights and losses in float32.
+        precision: `float32`; `tensorfloat32`, for products whose factors are rounded; or `mixed_bfloat16`, for networks
+            in bfloat16, with weights and losses in float32.
     """
 
     kind: str
@@ -35,9 +37,9 @@ class Asked:
 def asked() -> Asked:
     """Reads the command line."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("kind", choices=("mlp", "dcgan"))
+    parser.add_argument("kind", choices=("mlp", "dcgan", "sngan"))
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     return Asked(**vars(parser.parse_args()))
 
 

@@ -169,7 +169,7 @@ def prepare(asked: serving.Asked) -> None:
         tf.config.set_visible_devices([], "GPU")
     # Otherwise recent GPUs multiply float32 numbers as TensorFloat-32, which ganlab's float32 does not.
     tf.config.experimental.enable_tensor_float_32_execution(asked.precision != "float32")
-    keras.config.set_dtype_policy({"float32": "float32", "bfloat16": "mixed_bfloat16"}[asked.precision])
+    keras.config.set_dtype_policy("float32" if asked.precision == "tensorfloat32" else asked.precision)
 
 
 def trainer(asked: serving.Asked) -> Loop:

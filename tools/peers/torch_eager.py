@@ -47,7 +47,7 @@ class Single(nn.Module):
     def __init__(self, layers: nn.Module, device: str, precision: str) -> None:
         super().__init__()
         self.layers = layers
-        self._device, self._lower = device, precision == "bfloat16"
+        self._device, self._lower = device, precision == "mixed_bfloat16"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """As the layers."""
@@ -98,15 +98,21 @@ def dcgan(*, batch: int = 64, channels: int = 64) -> Model:
 MODELS = {"mlp": mlp, "dcgan": dcgan}
 
 
-def prepare(asked: serving.Asked) -> tuple[Model, torch.Tensor, str]:
-    """Selects device and number format; returns the model, its data and the device, `cpu` or `cuda`."""
+def switch(asked: serving.Asked) -> str:
+    """Selects device and number format; returns the device, `cpu` or `cuda`."""
     if asked.device == "gpu" and not torch.cuda.is_available():
         serving.refuse("PyTorch sees no GPU. Install its build for CUDA, and a driver, or use --device cpu.")
-    device = "cuda" if asked.device == "gpu" else "cpu"
     # cuDNN multiplies float32 numbers as TensorFloat-32 by default, which ganlab's float32 does not.
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = asked.precision != "float32"
-    # Sizes never change, so that trying cuDNN's algorithms once pays; and a GPU's convolutions want channels last.
+    # Sizes never change, so that trying cuDNN's algorithms once pays.
     torch.backends.cudnn.benchmark = True
+    return "cuda" if asked.device == "gpu" else "cpu"
+
+
+def prepare(asked: serving.Asked) -> tuple[Model, torch.Tensor, str]:
+    """Selects device and number format; returns the model, its data and the device, `cpu` or `cuda`."""
+    device = switch(asked)
+    # A GPU's convolutions want channels last.
     layout = torch.channels_last if asked.device == "gpu" and asked.kind == "dcgan" else torch.preserve_format
     model = MODELS[asked.kind]()
     networks = [
