@@ -218,7 +218,7 @@ class Trainer:
         return self._iteration(step, examples)
 
     def _block(self, start: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-        """Trains for at most `_BLOCK` steps in one program; returns `(_BLOCK, replicas, metrics)`, of which `count` are.
+        """Trains for `count` steps; returns `(_BLOCK, replicas, metrics)`, of which the first `count` are theirs.
 
         Within one run of a program the buffers stay where they are, so that a GPU repeats what it recorded.
         """
