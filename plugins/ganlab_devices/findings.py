@@ -82,10 +82,9 @@ def of_card(subject: str, card: Mapping[str, Any], build: Mapping[str, Any], ver
         return subject, "ok", named
     targets = ", ".join(compiled)
     if form == "PTX":
-        rule = (
-            f"TensorFlow {version} has PTX alone for it ({targets}), which the driver compiles when a kernel is first"
-        )
-        return subject, "note", f"{named}: {rule} used, some minutes in all. CUDA_CACHE_MAXSIZE=4294967296 keeps them"
+        text = f"{named}: TensorFlow {version} has PTX alone for it ({targets}), which the driver compiles when a"
+        text += " kernel is first used: a fraction of a second each on an H100, maybe minutes elsewhere."
+        return subject, "note", f"{text} CUDA_CACHE_MAXSIZE=4294967296 keeps them"
     rule = f"TensorFlow {version} has no kernels for it ({targets}): use another card or version"
     return subject, "broken", f"{named}: {rule}"
 
