@@ -33,8 +33,8 @@ class Network(Protocol):
     def __call__(self, x: Any) -> Any:
         """The model's output, float32, for what the model takes; a critic's scores as `(n,)`.
 
-        The row's labels are given to generator and critic of a conditional architecture; further networks take them as
-        inputs where they need them.
+        Generator and critic get the row's labels, conditions and source where they take them, from the batch or, of the
+        inputs called `conditions` and `source`, in a dict by the names of inputs; further networks get only `x`.
         """
 
     def outputs(self, x: Any) -> Tensors:
@@ -65,6 +65,10 @@ class Batch:
         latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32. The core always gives them.
         real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
         fake_outputs: The same for the samples.
+        conditions: The conditions of the real examples, which the samples are made for, `(local_batch,
+            *condition_shape)` float32; None if the dataset has none.
+        source: What the samples are made from, `(local_batch, *source_shape)` float32: of the dataset's pairs, those of
+            the real examples; else examples of `experiment.source`. None without either.
     """
 
     real: tf.Tensor
@@ -75,6 +79,8 @@ class Batch:
     latent: tf.Tensor = None
     real_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
     fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
+    conditions: tf.Tensor | None = None
+    source: tf.Tensor | None = None
 
 
 class Replica(Protocol):

@@ -18,11 +18,15 @@ class Dataset:
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
         classes: How many classes `labels` distinguishes, or None for examples without labels.
+        condition_shape: The shape of what `conditions` gives for one example, or None for examples without conditions.
+        source_shape: The shape of what `sources` gives for one example, or None for examples that are not pairs.
     """
 
     sample_shape: tuple[int, ...]
     size: int | None = None
     classes: int | None = None
+    condition_shape: tuple[int, ...] | None = None
+    source_shape: tuple[int, ...] | None = None
 
     @takes_optional
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
@@ -54,6 +58,27 @@ class Dataset:
 
         Returns:
             int64, `(n,)`, each in `[0, classes)`.
+        """
+        raise NotImplementedError
+
+    def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The conditions of the examples with these numbers, for sets with a `condition_shape`: a pure function.
+
+        Numbers that a generator is asked for, such as an energy: beside labels or instead of them.
+
+        Returns:
+            float32, `(n, *condition_shape)`, of the size of 1 where networks are to learn from it.
+        """
+        raise NotImplementedError
+
+    def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """What the examples with these numbers are to be made from, for sets of pairs with a `source_shape`.
+
+        An example and its source have one number, so that they meet in training. Sources without partners are the
+        examples of another dataset, `experiment.source`.
+
+        Returns:
+            float32, `(n, *source_shape)`; images in [-1, 1].
         """
         raise NotImplementedError
 

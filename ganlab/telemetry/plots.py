@@ -48,6 +48,21 @@ def picture(samples: Array, real: Array | None = None, critic: Critic | None = N
     return None
 
 
+def beside(sources: Array | None, samples: Array, columns: int | None = None) -> tuple[Array, int] | None:
+    """Images each after the one that it was made from, and the columns of their grid; None if these have no picture.
+
+    Args:
+        sources: `(n, h, w, 1 or 3)`; None for none.
+        samples: The same, of this size.
+        columns: Pairs in a row; by default as many as make the grid square.
+    """
+    sizes = (sources.shape[:3], samples.shape[:3]) if sources is not None else (1, 0)
+    if sources is None or sizes[0] != sizes[1] or {sources.shape[-1], samples.shape[-1]} - {1, 3} or samples.ndim != 4:
+        return None
+    pairs = np.stack(np.broadcast_arrays(sources, samples), axis=1)
+    return pairs.reshape(-1, *pairs.shape[2:]), 2 * (columns or math.ceil(math.sqrt(len(pairs) / 2)))
+
+
 def image_grid(samples: Array, columns: int | None = None) -> bytes:
     """Images side by side, enlarged without smoothing where they are small.
 

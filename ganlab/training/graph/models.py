@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import keras
 
-from ganlab.errors import ContractError
+from ganlab.errors import ConfigError, ContractError
 from ganlab.training.graph.refusals import graph_of
 from ganlab.training.graph.roles import CRITIC
 
@@ -29,15 +30,55 @@ def _inputs(model: keras.Model) -> list[Any]:
         return []
 
 
-def takes(model: keras.Model, shape: tuple[int, ...], count: int) -> bool:
-    """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known."""
-    inputs = _inputs(model)
-    if not inputs:
+def input_names(model: keras.Model) -> list[str]:
+    """The names of the inputs of a model, in order; empty if they are not known."""
+    return [x.name for x in _inputs(model)]
+
+
+def takes(model: keras.Model, shape: tuple[int, ...], count: int, given: Collection[str] = ()) -> bool:
+    """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known.
+
+    The inputs with names in `given` do not count.
+    """
+    inputs = [x for x in _inputs(model) if x.name not in given]
+    if not _inputs(model):
         return True
-    own = tuple(inputs[0].shape[1:])
-    return (
-        len(inputs) == count and len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
+    return len(inputs) == count and (not inputs or _fits(inputs[0], shape))
+
+
+def given_inputs(role: str, model: keras.Model, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+    """The inputs of a model that get the conditions and the source of each row, by their names.
+
+    Raises:
+        ConfigError: Such an input has another shape than the experiment's.
+    """
+    for x in _inputs(model):
+        if x.name in shapes and not _fits(x, shapes[x.name]):
+            raise ConfigError(
+                f"The {role} {model.name!r} takes a {x.name!r} of shape {tuple(x.shape[1:])}, and that of the "
+                f"experiment has the shape {shapes[x.name]}. Use another dataset, or an architecture for this shape."
+            )
+    return tuple(name for name in input_names(model) if name in shapes)
+
+
+def missing_input(role: str, model: keras.Model, shapes: Mapping[str, tuple[int, ...]]) -> ConfigError | None:
+    """The error of a model that takes conditions or a source where there are none; None for others."""
+    remedies = {
+        "source": "set experiment.source to a dataset, or use a dataset of pairs (source_shape)",
+        "conditions": "use a dataset that has them (condition_shape)",
+    }
+    missing = [name for name in input_names(model) if name in remedies and name not in shapes]
+    if not missing:
+        return None
+    return ConfigError(
+        f"The {role} {model.name!r} takes an input {missing[0]!r}, and the experiment has none: "
+        f"{remedies[missing[0]]}, or use an architecture without this input."
     )
+
+
+def _fits(x: Any, shape: tuple[int, ...]) -> bool:
+    own = tuple(x.shape[1:])
+    return len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
 
 
 def described_inputs(model: keras.Model) -> str:
@@ -65,10 +106,18 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
     return " or ".join(map(str, shapes))
 
 
-def weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers."""
-    inputs = _inputs(model)
-    if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
+def weighted_classes(model: keras.Model, given: Collection[str] = ()) -> int | None:
+    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers.
+
+    The inputs with names in `given` do not count.
+    """
+    inputs = [x for x in _inputs(model) if x.name not in given]
+    if (
+        len(inputs) + len(given) < 2
+        or not inputs
+        or len(inputs[-1].shape) != 2
+        or not str(inputs[-1].dtype).startswith("float")
+    ):
         return None
     return int(inputs[-1].shape[1])
 

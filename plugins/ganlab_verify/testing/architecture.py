@@ -228,7 +228,8 @@ class ArchitectureConformance(TrainedConformance):
         if moving:  # scales and embeddings may begin at zero
             weights = moved({name: value.numpy() for name, value in weights.items()}, list(weights))
         labels = (_labels(x.shape[0]) + of) % _CLASSES
-        return network(x, weights, read(network.buffers), labels=labels, noise=view, training=training)[0]
+        given = {"labels": labels}
+        return network(x, weights, read(network.buffers), given=given, noise=view, training=training)[0]
 
 
 class _Noise(Dataset):

@@ -93,8 +93,8 @@ class Bench:
 
     def plain_critic(self, draws: Draws) -> Critic:
         """The critic after reparameterization and before any transform, in training mode."""
-        buffers, labels = read(self.state.critic.buffers), self.data.get("labels")
-        return Calls(self.state.critic.network, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
+        buffers = read(self.state.critic.buffers)
+        return Calls(self.state.critic.network, self.effective, buffers, self.data, draws, noise.CRITIC_LAYERS)
 
     def advance(self, draws: Draws) -> Any:
         """The constraint's `advance`."""
