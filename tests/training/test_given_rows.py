@@ -253,7 +253,7 @@ def test_refusals_name_the_input(changed, message):
 def test_sources_that_are_not_finite_are_named():
     broken = np.ones((12, 3), np.float32)
     broken[5, 1] = np.nan
-    with pytest.raises(ganlab.errors.ContractError, match="not finite .NaN or infinity., in example 5"):
+    with pytest.raises(ganlab.errors.ContractError, match=r"not finite .NaN or infinity., in example 5"):
         Trainer(small(0, **parts(MAP, source=Points(broken)))).trace()
 
 
