@@ -7,17 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.telemetry.plots import (
-    FAKE,
-    REAL,
-    axes_of,
-    beside,
-    draw_points,
-    heights_over,
-    image_grid,
-    scatter,
-    square_around,
-)
+from ganlab.telemetry.plots import FAKE, REAL, axes_of, draw_points, heights_over, image_grid, scatter, square_around
 
 _COLOURS = (FAKE, REAL, "#2a8c5a", "#a03070")
 _HALF_LEVELS = 12
@@ -138,7 +128,6 @@ def _positive(values: Sequence[float]) -> np.ndarray:
 
 
 __all__ = [
-    "beside",
     "heights_over",
     "histogram",
     "image_grid",

@@ -183,6 +183,13 @@ class Experiment:
         return given_rows(self.dataset, self.source)
 
     @property
+    def facts(self) -> dict[str, Any]:
+        """The optional parameters of an architecture's methods: classes and shapes, None where there are none."""
+        shapes = {name: rows.shape for name, rows in self.given.items()}
+        given = {"condition_shape": shapes.get("conditions"), "source_shape": shapes.get("source")}
+        return {"classes": self.dataset.classes, **given}
+
+    @property
     def averaging(self) -> float:
         """The decay of the generator's moving average in one step; 0 for none."""
         if self.ema_half_life:

@@ -17,7 +17,7 @@ from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
-from ganlab.telemetry.plots import beside, image_grid, picture
+from ganlab.telemetry.plots import image_grid, picture
 from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
@@ -83,8 +83,6 @@ class Evaluation(Reports):
             return image_grid(*rows_of_classes(self._sample, seed))
         given, scored = self._sample.given(count, seed), self._score if self._score.of_examples else None
         samples = self._sample.from_latents(self._sample.latents(count, seed), **given)
-        if (pairs := beside(given.get("source"), samples)) is not None:
-            return image_grid(*pairs)
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
@@ -92,7 +90,7 @@ class Evaluation(Reports):
             if scored is not None:
                 scored(np.resize(self._real, (scored.rows, 2)))
             return None
-        return picture(samples, self._real, scored)
+        return picture(samples, self._real, scored, given.get("source"))
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:

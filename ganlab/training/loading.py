@@ -218,8 +218,9 @@ def _restored(
     set_arithmetic(precision)
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     classes = None if frequencies is None else len(frequencies)
-    shapes = {key: tuple(shape) for key, shape in run.info.get("given", {}).items()}
-    network = build_network(name, architecture, _sample_shape(run), precision, classes, shapes)
+    shapes = dict.fromkeys(("condition_shape", "source_shape"))
+    facts = {"classes": classes, **shapes, **{key: tuple(shape) for key, shape in run.info.get("given", {}).items()}}
+    network = build_network(name, architecture, _sample_shape(run), precision, facts)
     further = (arguments.get("network_constraints") or {}).get(name, [])
     constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
     with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):

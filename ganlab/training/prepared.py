@@ -255,7 +255,7 @@ def create(
         RunError: It exists, or cannot be created.
     """
     recipe, dataset = experiment.recipe, experiment.dataset
-    shapes = {name: rows.shape for name, rows in experiment.given.items() if name != "labels"}
+    shapes = {name: shape for name, shape in experiment.facts.items() if name != "classes" and shape}
     frequencies = label_frequencies(dataset, experiment.seed) if experiment.architecture.conditional else None
     info = {
         "status": "running",
@@ -268,7 +268,7 @@ def create(
         "settings": config.flatten(recipe),
         "sample_shape": list(dataset.sample_shape),
         "label_frequencies": frequencies,
-        **({"given": {name: list(shape) for name, shape in shapes.items()}} if shapes else {}),
+        **({"given": shapes} if shapes else {}),
         **_of_experiment(experiment, started),
         "metrics": {},
         "evaluation": {},

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab.pictures import beside, image_grid, scatter, ways_through
+from ganlab.pictures import image_grid, scatter, ways_through
 from ganlab.runs import RunDirectory
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     """
     shape = drawn.samples.shape[1:]
     check_picture(shape)
-    if (pairs := beside(drawn.given.get("source"), drawn.samples, columns)) is not None:
-        return image_grid(*pairs)
     if not are_points(shape):
-        return image_grid(drawn.samples, columns)
+        return image_grid(drawn.samples, columns, drawn.given.get("source"))
     real = _real(run)
     return ways_through(real, drawn.samples, columns or 1) if ways else scatter(real, drawn.samples)
 

@@ -130,6 +130,40 @@ def test_showers_have_the_asked_energy():
 
 
 @pytest.mark.slow
+def test_the_map_between_two_gaussians_is_the_optimal_one():
+    """Stated beforehand: samples lie within 0.1 of m + (s' / s) (x - 0) on average, and cost the exact 0.5625 (5%)."""
+    _, draw, logged = trained("neural_ot")
+    source = draw.given(2000, 1)["source"]
+    assert np.abs(draw(2000, 1) - ([1.0, 0.0] + 0.5 * source)).mean() < 0.1
+    assert logged["losses/neural_ot/cost"] == pytest.approx(0.5 * (1 + 2 * 0.25**2), rel=0.05)
+
+
+def test_the_first_losses_of_neural_transport_are_those_of_algorithm_1():
+    logged, rows, run = first_losses(
+        lab.experiment(
+            dataset=component("datasets", "gaussian_ring"),
+            source=component("datasets", "swiss_roll"),
+            architecture=component("architectures", "mlp", width=8, depth=1, source=True),
+            loss=component("losses", "neural_ot"),
+            critic_optimizer=still(),
+            generator_optimizer=still(),
+            critic_steps=1,
+        )
+    )
+    z = np.zeros((12, 0), np.float32)
+    potential = (
+        run("critic", rows["real"][0]),
+        run("critic", run("generator", z, source=tf.constant(rows["source"][0]))),
+    )
+    np.testing.assert_allclose(logged["critic/loss"], potential[1].mean() - potential[0].mean(), rtol=1e-5)
+    x = rows["generator/source"]
+    moved = run("generator", z, source=tf.constant(x))
+    cost = 0.5 * ((moved - x) ** 2).sum(axis=1).mean()
+    np.testing.assert_allclose(logged["losses/neural_ot/cost"], cost, rtol=1e-5)
+    np.testing.assert_allclose(logged["generator/loss"], cost - run("critic", moved).mean(), rtol=1e-5)
+
+
+@pytest.mark.slow
 def test_photographs_come_closer_to_their_edges_than_the_mean_photograph():
     """Stated beforehand: the error of reconstruction is below that of the best single colour image."""
     made, draw, _ = trained("pix2pix")

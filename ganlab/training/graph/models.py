@@ -13,6 +13,11 @@ from ganlab.training.graph.roles import CRITIC
 
 SCORE = "score"
 SCORES: list[tuple[int | None, ...]] = [(None, 1), (None,)]
+# The inputs that get what belongs to a row, each with the fact that has its shape, and what to do without.
+GIVEN = {
+    "conditions": ("condition_shape", "use a dataset that has them (condition_shape)"),
+    "source": ("source_shape", "set experiment.source, or use a dataset of pairs (source_shape)"),
+}
 
 
 def keras_model(role: str, maker: str, model: Any) -> keras.Model:
@@ -30,50 +35,42 @@ def _inputs(model: keras.Model) -> list[Any]:
         return []
 
 
-def input_names(model: keras.Model) -> list[str]:
-    """The names of the inputs of a model, in order; empty if they are not known."""
-    return [x.name for x in _inputs(model)]
-
-
 def takes(model: keras.Model, shape: tuple[int, ...], count: int, given: Collection[str] = ()) -> bool:
     """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known.
 
     The inputs with names in `given` do not count.
     """
     inputs = [x for x in _inputs(model) if x.name not in given]
-    if not _inputs(model):
-        return True
-    return len(inputs) == count and (not inputs or _fits(inputs[0], shape))
+    return not _inputs(model) or (len(inputs) == count and (not count or _fits(inputs[0], shape)))
 
 
-def given_inputs(role: str, model: keras.Model, shapes: Mapping[str, tuple[int, ...]]) -> tuple[str, ...]:
+def given_inputs(
+    role: str, model: keras.Model, facts: Mapping[str, Any], shape: tuple[int, ...], count: int
+) -> tuple[str, ...]:
     """The inputs of a model that get the conditions and the source of each row, by their names.
 
+    Args:
+        role: The network's, for the message.
+        model: The model.
+        facts: The shapes of conditions and sources, None where the experiment has none.
+        shape: The shape of the first of its own inputs.
+        count: Their number. Of a model that has no more inputs, any may have any name where the experiment has none.
+
     Raises:
-        ConfigError: Such an input has another shape than the experiment's.
+        ConfigError: Such an input has no or another shape in the experiment.
     """
-    for x in _inputs(model):
-        if x.name in shapes and not _fits(x, shapes[x.name]):
+    given = {x.name: x for x in _inputs(model) if x.name in GIVEN}
+    found = {name: facts.get(GIVEN[name][0]) for name in given}
+    if not any(found.values()) and takes(model, shape, count):
+        return ()
+    for name, x in given.items():
+        if (own := found[name]) is None or not _fits(x, own):
+            has = f"has none: {GIVEN[name][1]}" if own is None else f"has the shape {own}: use other data"
             raise ConfigError(
-                f"The {role} {model.name!r} takes a {x.name!r} of shape {tuple(x.shape[1:])}, and that of the "
-                f"experiment has the shape {shapes[x.name]}. Use another dataset, or an architecture for this shape."
+                f"The {role} {model.name!r} takes a {name!r} of shape {tuple(x.shape[1:])}, and that of the experiment "
+                f"{has}, or another architecture."
             )
-    return tuple(name for name in input_names(model) if name in shapes)
-
-
-def missing_input(role: str, model: keras.Model, shapes: Mapping[str, tuple[int, ...]]) -> ConfigError | None:
-    """The error of a model that takes conditions or a source where there are none; None for others."""
-    remedies = {
-        "source": "set experiment.source to a dataset, or use a dataset of pairs (source_shape)",
-        "conditions": "use a dataset that has them (condition_shape)",
-    }
-    missing = [name for name in input_names(model) if name in remedies and name not in shapes]
-    if not missing:
-        return None
-    return ConfigError(
-        f"The {role} {model.name!r} takes an input {missing[0]!r}, and the experiment has none: "
-        f"{remedies[missing[0]]}, or use an architecture without this input."
-    )
+    return tuple(given)
 
 
 def _fits(x: Any, shape: tuple[int, ...]) -> bool:
@@ -107,17 +104,10 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
 
 
 def weighted_classes(model: keras.Model, given: Collection[str] = ()) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers.
-
-    The inputs with names in `given` do not count.
-    """
+    """The classes of a model whose last input but `given` is `(n, classes)` of floats; None for one of numbers."""
     inputs = [x for x in _inputs(model) if x.name not in given]
-    if (
-        len(inputs) + len(given) < 2
-        or not inputs
-        or len(inputs[-1].shape) != 2
-        or not str(inputs[-1].dtype).startswith("float")
-    ):
+    last = inputs[-1] if len(inputs) > 1 or (inputs and given) else None
+    if last is None or len(last.shape) != 2 or not str(last.dtype).startswith("float"):
         return None
     return int(inputs[-1].shape[1])
 

@@ -26,9 +26,7 @@ from ganlab.training.graph.models import (
     check_output,
     described_inputs,
     given_inputs,
-    input_names,
     keras_model,
-    missing_input,
     outputs_of,
     takes,
     weighted_classes,
@@ -142,7 +140,7 @@ class Network:
         last = [labels] if self.conditional else []
         if not self.given:
             return [*x, *last] if isinstance(x, (list, tuple)) else [x, *last]
-        names = input_names(self.model)
+        names = [each.name for each in self.model.inputs]
         named = x if isinstance(x, Mapping) else {}
         if unknown := [name for name in named if name not in names]:
             raise ContractError(
@@ -178,9 +176,7 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        shapes = {name: rows.shape for name, rows in experiment.given.items() if name != "labels"}
-        given: dict[str, Any] = {"shapes": shapes, "classes": dataset.classes}
-        given["rematerialize"] = experiment.rematerialize
+        given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
         networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
         networks |= _further(architecture, shape, **given)
     _check_outputs(experiment.loss, networks[CRITIC])
@@ -205,16 +201,11 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
 
 
 def build_network(
-    name: str,
-    architecture: Architecture,
-    sample_shape: tuple[int, ...],
-    precision: str,
-    classes: int | None = None,
-    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
+    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, facts: Mapping[str, Any]
 ) -> Network:
     """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
 
-    `shapes` has those of conditions and sources, where there are some.
+    `facts` are the optional parameters of the architecture's methods.
 
     Raises:
         ConfigError: There is no such network.
@@ -222,8 +213,8 @@ def build_network(
     _reset_names()
     with _seeded(0), _precision(precision):
         if name == GENERATOR:
-            return _network(GENERATOR, architecture, sample_shape, classes=classes, shapes=shapes)
-        further = _further(architecture, sample_shape, classes=classes, shapes=shapes, rematerialize=False)
+            return _network(GENERATOR, architecture, sample_shape, facts=facts)
+        further = _further(architecture, sample_shape, facts=facts, rematerialize=False)
     if name not in further:
         raise ConfigError(_unknown(name, architecture, further))
     return further[name]
@@ -242,22 +233,18 @@ def _network(
     shape: tuple[int, ...],
     loss: Loss | None = None,
     *,
-    classes: int | None,
-    shapes: Mapping[str, tuple[int, ...]],
+    facts: Mapping[str, Any],
     rematerialize: bool = False,
 ) -> Network:
     """The generator or the critic that an architecture makes."""
     maker, conditional = selector_of(architecture), bool(architecture.conditional)
     with plugin_code(maker, role):
-        made = optional.call(getattr(architecture, role), shape, **_facts(classes, shapes))
-        model = keras_model(role, maker, made)
+        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, **facts))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    given = given_inputs(role, model, shapes)
+    given = given_inputs(role, model, facts, input_shape, 1 + conditional)
     fits = takes(model, input_shape, 1 + conditional, given)
-    if not fits and (error := missing_input(role, model, shapes)):
-        raise error
     own = role == CRITIC and not fits
-    if role == GENERATOR and given and not (fits or len(input_names(model)) == len(given) + conditional):
+    if role == GENERATOR and given and not (fits or len(model.inputs) == len(given) + conditional):
         raise IncompatibleError(
             f"The generator {model.name!r} takes {described_inputs(model)}. Beside {' and '.join(given)} it may take "
             f"its latent vector, {input_shape}, and the labels of a conditional architecture, and nothing else."
@@ -289,23 +276,13 @@ def _network(
     )
 
 
-def _facts(classes: int | None, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
-    """The optional parameters of an architecture's methods."""
-    return {"classes": classes, "condition_shape": shapes.get("conditions"), "source_shape": shapes.get("source")}
-
-
 def _further(
-    architecture: Architecture,
-    shape: tuple[int, ...],
-    *,
-    classes: int | None,
-    shapes: Mapping[str, tuple[int, ...]],
-    rematerialize: bool,
+    architecture: Architecture, shape: tuple[int, ...], *, facts: Mapping[str, Any], rematerialize: bool
 ) -> dict[str, Network]:
     """The networks of an architecture beside generator and critic, by name."""
     maker, sides = selector_of(architecture), (GENERATOR, CRITIC)
     with plugin_code(maker, "networks"):
-        given = optional.call(architecture.networks, shape, **_facts(classes, shapes))
+        given = optional.call(architecture.networks, shape, **facts)
     further: dict[str, Network] = {}
     for side, models in given.items() if isinstance(given, Mapping) else [(given, None)]:
         if side not in sides or not isinstance(models, Mapping):

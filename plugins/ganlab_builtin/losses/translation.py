@@ -119,7 +119,8 @@ class NeuralOT(ganlab.Loss):
 
     def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica) -> tf.Tensor:
         """The cost less the potential, `(n,)`."""
-        cost = 0.5 * tf.reduce_sum(tf.reshape(batch.fake - batch.source, [len(batch.fake), -1]) ** 2, axis=1)
+        moved = tf.reshape(batch.fake - batch.source, [batch.fake.shape[0], -1])
+        cost = 0.5 * tf.reduce_sum(moved**2, axis=1)
         replica.log("cost", cost)
         return cost - fake_scores
 
