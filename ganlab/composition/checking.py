@@ -82,7 +82,7 @@ def _check_methods(item: Any, role: type) -> None:
             )
 
 
-def check_sizes(dataset: Dataset, architecture: Architecture | None = None) -> None:
+def check_sizes(dataset: Dataset, architecture: Architecture) -> None:
     """Refuses sizes that would otherwise cause an error deep inside TensorFlow.
 
     Raises:
@@ -99,15 +99,12 @@ def check_sizes(dataset: Dataset, architecture: Architecture | None = None) -> N
     for attribute in ("sample_shape", "condition_shape", "source_shape"):
         with plugin_code(name, attribute):
             shape = getattr(dataset, attribute, None)
-        if shape is None and attribute != "sample_shape":
-            continue
-        if not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape)):
+        wrong = not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape))
+        if wrong and (shape is not None or attribute == "sample_shape"):
             raise ContractError(
                 f"{name}.{attribute} is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
                 "channels) for images, (d,) for vectors."
             )
-    if architecture is None:
-        return
     name = selector_of(architecture)
     with plugin_code(name, "latent_dim"):
         latent_dim = getattr(architecture, "latent_dim", None)

@@ -36,14 +36,7 @@ _Settings = ParamSpec("_Settings")
 
 
 class Rows(NamedTuple):
-    """Where rows of a kind come from: a method of a dataset, called with numbers and the seed.
-
-    Attributes:
-        dataset: The dataset.
-        method: The name of its method.
-        shape: The shape of one row.
-        own: Whether they come in an order of their own, and not with the examples.
-    """
+    """Where rows come from: a dataset, its method, a row's shape, and whether they have an order of their own."""
 
     dataset: Dataset
     method: str
@@ -52,11 +45,9 @@ class Rows(NamedTuple):
 
 
 def given_rows(dataset: Dataset, source: Dataset | None = None) -> dict[str, Rows]:
-    """What networks may be given for each row of a dataset, `labels`, `conditions` and `source`, as far as there are.
+    """What networks may be given for each row of a dataset, by name: `labels`, `conditions` and `source`.
 
-    Args:
-        dataset: The dataset.
-        source: That of `experiment.source`, which takes the place of a dataset's own sources.
+    `experiment.source` takes the place of a dataset's own sources.
     """
     shapes = {"labels": None if dataset.classes is None else (), "conditions": dataset.condition_shape}
     found = {name: Rows(dataset, name, tuple(shape)) for name, shape in shapes.items() if shape is not None}
@@ -185,9 +176,9 @@ class Experiment:
     @property
     def facts(self) -> dict[str, Any]:
         """The optional parameters of an architecture's methods: classes and shapes, None where there are none."""
-        shapes = {name: rows.shape for name, rows in self.given.items()}
-        given = {"condition_shape": shapes.get("conditions"), "source_shape": shapes.get("source")}
-        return {"classes": self.dataset.classes, **given}
+        source = self.given.get("source")
+        shapes = {"condition_shape": self.dataset.condition_shape, "source_shape": source and source.shape}
+        return {"classes": self.dataset.classes, **shapes}
 
     @property
     def averaging(self) -> float:
@@ -233,9 +224,8 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
         parts = {each.name: getattr(unchecked, each.name) for each in fields(unchecked)}
         check_settings(parts)
         check_roles(parts)
-        check_sizes(unchecked.dataset, unchecked.architecture)
-        if unchecked.source is not None:
-            check_sizes(unchecked.source)
+        for dataset in filter(None, (unchecked.dataset, unchecked.source)):
+            check_sizes(dataset, unchecked.architecture)
         sizes = {"batch_size": unchecked.batch_size, "generator_batch_size": unchecked.generator_batch}
         check_division(sizes, replicas=unchecked.replicas, microbatches=unchecked.microbatches)
         several: dict[str, Any] = {part: tuple(parts[part]) for part in LISTS}

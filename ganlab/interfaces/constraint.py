@@ -65,10 +65,8 @@ class Batch:
         latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32. The core always gives them.
         real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
         fake_outputs: The same for the samples.
-        conditions: The conditions of the real examples, which the samples are made for, `(local_batch,
-            *condition_shape)` float32; None if the dataset has none.
-        source: What the samples are made from, `(local_batch, *source_shape)` float32: of the dataset's pairs, those of
-            the real examples; else examples of `experiment.source`. None without either.
+        conditions: Those of the real examples, for which the samples are made, or None.
+        source: What the samples are made from: the real examples' own in a dataset of pairs, or None.
     """
 
     real: tf.Tensor

@@ -18,8 +18,8 @@ class Dataset:
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
         classes: How many classes `labels` distinguishes, or None for examples without labels.
-        condition_shape: The shape of what `conditions` gives for one example, or None for examples without conditions.
-        source_shape: The shape of what `sources` gives for one example, or None for examples that are not pairs.
+        condition_shape: The shape of the conditions of one example, or None for none.
+        source_shape: The shape of the source of one example, or None for examples that are not pairs.
     """
 
     sample_shape: tuple[int, ...]
@@ -62,23 +62,16 @@ class Dataset:
         raise NotImplementedError
 
     def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """The conditions of the examples with these numbers, for sets with a `condition_shape`: a pure function.
+        """The conditions of these examples, float32 `(n, *condition_shape)`: a pure function, for sets with that shape.
 
-        Numbers that a generator is asked for, such as an energy: beside labels or instead of them.
-
-        Returns:
-            float32, `(n, *condition_shape)`, of the size of 1 where networks are to learn from it.
+        They are what a generator is asked for, for example an energy: beside labels or instead of them.
         """
         raise NotImplementedError
 
     def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """What the examples with these numbers are to be made from, for sets of pairs with a `source_shape`.
+        """What these examples are to be made from, float32 `(n, *source_shape)`: a pure function, for sets of pairs.
 
-        An example and its source have one number, so that they meet in training. Sources without partners are the
-        examples of another dataset, `experiment.source`.
-
-        Returns:
-            float32, `(n, *source_shape)`; images in [-1, 1].
+        Sources without partners are the examples of another dataset, `experiment.source`.
         """
         raise NotImplementedError
 

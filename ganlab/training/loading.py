@@ -251,11 +251,9 @@ def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]
 
 
 def _rows(run: RunDirectory, generator: Network) -> dict[str, Rows]:
-    """Where the conditions and sources of samples come from: of data that a generator without them does not need."""
-    if not generator.given:
-        return {}
-    found = run.recipe(only=("dataset", "source")).arguments
-    return given_rows(make(found["dataset"]), make(found.get("source")))
+    """Where the conditions and sources of samples come from; without them no data are needed."""
+    found = run.recipe(only=("dataset", "source")).arguments if generator.given else {}
+    return given_rows(make(found["dataset"]), make(found.get("source"))) if found else {}
 
 
 def _dataset(run: RunDirectory) -> Dataset:

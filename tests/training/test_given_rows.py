@@ -233,11 +233,14 @@ def test_a_loss_calls_the_generator_with_another_source():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"source": None}, "The generator .* takes an input 'source', and the experiment has none: set"),
-        ({"source": Points(np.zeros((9, 4)))}, r"takes a 'source' of shape \(3,\), and that of the .* shape \(4,\)"),
+        ({"source": None}, "The generator .* has an input 'source' of shape .3,., and the experiment has none: set"),
+        (
+            {"source": Points(np.zeros((9, 4)))},
+            r"input 'source' of shape \(3,\), and the experiment has one of shape \(4,\): use",
+        ),
         (
             {"architecture": Taking(joined(True, CONDITIONS), joined(True))},
-            "takes an input 'conditions', and the experiment has none: use a dataset that has them",
+            "input 'conditions' of shape .1,., and the experiment has none: use a dataset that has",
         ),
         (
             {"architecture": Taking(joined(True), joined(True))},

@@ -15,9 +15,7 @@ from ganlab.training.graph.values import Tensors
 
 
 class Calls:
-    """A network with fixed weights, labels and noise, as a function of its input, before any constraint wraps it.
-
-    So are the conditions and the source of each row.
+    """A network with fixed weights, rows and noise, as a function of its input, before any constraint wraps it.
 
     One of scores gives `(n,)` float32; others give the network's output.
 
@@ -36,10 +34,7 @@ class Calls:
         draws: Draws | None = None,
         stream: int = 0,
     ) -> None:
-        """Takes the network and what it computes with; `draws` is None for layers as in inference.
-
-        `data` has the labels, conditions and sources of the batch's rows, by name, as far as the network takes them.
-        """
+        """Takes network, rows and what else it computes with; without `draws` layers are as in inference."""
         self._network, self.weights, self._data, self._draws = network, weights, data, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers
@@ -142,8 +137,7 @@ def given_to(network: Network, data: Tensors, x: Any) -> Tensors:
     if not rows or not known or rows % known:
         what = "of a conditional architecture" if network.conditional else f"with {' and '.join(network.given)}"
         raise ContractError(
-            f"The {network.role} {what} is called with {rows} rows where the batch has {known}: "
-            "each row has its example's label, conditions and source, so call it with the batch's rows, or a multiple "
-            "of them."
+            f"The {network.role} {what} is called with {rows} rows where the batch has {known}: each row has what "
+            "belongs to its example, for example its label, so call it with the batch's rows, or a multiple of them."
         )
     return {name: tf.tile(y, [rows // known, *[1] * (len(y.shape) - 1)]) for name, y in given.items()}

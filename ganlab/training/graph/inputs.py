@@ -202,14 +202,7 @@ def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
 
 
 def numbers_at(position: tf.Tensor, size: int | None, seed: int, sequence: int) -> tf.Tensor:
-    """The example numbers at some positions of a sequence, int64: of a finite set, each epoch in an order of its own.
-
-    Args:
-        position: The positions, int64 `(n,)`.
-        size: The number of examples, or None.
-        seed: The seed of the orders.
-        sequence: The sequence's number.
-    """
+    """The example numbers at positions of a sequence, int64: each epoch of a finite set has an order of its own."""
     if size is None:
         return position + sequence * _FAR
     # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.

@@ -47,14 +47,9 @@ def takes(model: keras.Model, shape: tuple[int, ...], count: int, given: Collect
 def given_inputs(
     role: str, model: keras.Model, facts: Mapping[str, Any], shape: tuple[int, ...], count: int
 ) -> tuple[str, ...]:
-    """The inputs of a model that get the conditions and the source of each row, by their names.
+    """The inputs of a model that get the conditions and the source of each row, by their names; `facts` has the shapes.
 
-    Args:
-        role: The network's, for the message.
-        model: The model.
-        facts: The shapes of conditions and sources, None where the experiment has none.
-        shape: The shape of the first of its own inputs.
-        count: Their number. Of a model that has no more inputs, any may have any name where the experiment has none.
+    Where the experiment has neither, and the model takes `count` inputs, first of `shape`, their names mean nothing.
 
     Raises:
         ConfigError: Such an input has no or another shape in the experiment.
@@ -65,9 +60,9 @@ def given_inputs(
         return ()
     for name, x in given.items():
         if (own := found[name]) is None or not _fits(x, own):
-            has = f"has none: {GIVEN[name][1]}" if own is None else f"has the shape {own}: use other data"
+            has = f"has none: {GIVEN[name][1]}" if own is None else f"has one of shape {own}: use other data"
             raise ConfigError(
-                f"The {role} {model.name!r} takes a {name!r} of shape {tuple(x.shape[1:])}, and that of the experiment "
+                f"The {role} {model.name!r} has an input {name!r} of shape {tuple(x.shape[1:])}, and the experiment "
                 f"{has}, or another architecture."
             )
     return tuple(given)

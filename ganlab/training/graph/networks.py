@@ -97,9 +97,8 @@ class Network:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
-            given: What else belongs to each row, by name: what `self.given` names, and for a conditional network
-                `labels`, `(n,)` int64; for one with `classes` also the weight of each class in each row, `(n, classes)`
-                float32.
+            given: What else belongs to each row: what `self.given` names, and of a conditional network `labels`, `(n,)`
+                int64; for one with `classes` also the weight of each class in each row, `(n, classes)` float32.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
@@ -127,11 +126,7 @@ class Network:
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
     def inputs(self, x: Any, given: Mapping[str, Any]) -> Any:
-        """The argument of the model's call: its input, or that and what else of each row it takes.
-
-        A network that takes conditions or a source may be called with a dict by the names of inputs, in the place of
-        what the row has.
-        """
+        """The argument of the model's call: its input, with what else of each row it takes; a dict replaces that."""
         if not (self.conditional or self.given):
             return x
         labels = given.get("labels")
@@ -143,10 +138,7 @@ class Network:
         names = [each.name for each in self.model.inputs]
         named = x if isinstance(x, Mapping) else {}
         if unknown := [name for name in named if name not in names]:
-            raise ContractError(
-                f"The {self.role} is called with a dict that has {unknown[0]!r}, which is none of its inputs: "
-                f"{', '.join(names)}."
-            )
+            raise ContractError(f"The {self.role} has no input {unknown[0]!r}; they are {', '.join(names)}.")
         own = [given.get("latent"), *last] if named else [x, *last]
         rest = [name for name in names if name not in self.given]
         # A generator of a source alone has no place for the latent vector.

@@ -56,8 +56,7 @@ class Sampler:
         """Takes the generator, and the variables of its weights or a function of their values.
 
         `frequencies` is how often each class of a conditional generator is drawn; `buffers` returns the values of its
-        buffers, where these are not its variables' own. `rows` is what the data has for each row, and `seed` that of
-        the experiment, by which synthetic sets are drawn.
+        buffers, where these are not its variables' own. `rows` is what the data has for each row, drawn by `seed`.
         """
         self._generator, self._weights, self._architecture = generator, weights, architecture
         self._buffers = buffers or functools.partial(read, generator.buffers)
@@ -69,14 +68,7 @@ class Sampler:
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
     def __call__(
-        self,
-        n: int,
-        seed: int,
-        labels: Sequence[int] | np.ndarray | None = None,
-        *,
-        start: int = 0,
-        conditions: np.ndarray | None = None,
-        source: np.ndarray | None = None,
+        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0, **given: Any
     ) -> np.ndarray:
         """Samples, `(n, *sample_shape)` float32; the layers behave as in inference.
 
@@ -85,12 +77,10 @@ class Sampler:
             seed: The seed.
             labels: The class of each, `(n,)`, for a conditional generator; None for classes as the data has them.
             start: The number of the first one.
-            conditions: The conditions of each, `(n, *condition_shape)`; None for those of examples.
-            source: What each is made from, `(n, *source_shape)`; None for examples of the source.
+            **given: Their `conditions` or `source`, `(n, ...)`, in the place of those of examples.
         """
-        asked = {"labels": labels, "conditions": conditions, "source": source}
-        given = self.given(n, seed, start, {name: x for name, x in asked.items() if x is not None})
-        return self.from_latents(self.latents(n, seed, start), **given)
+        asked = given if labels is None else {**given, "labels": labels}
+        return self.from_latents(self.latents(n, seed, start), **self.given(n, seed, start, asked))
 
     def given(self, n: int, seed: int, start: int = 0, asked: Mapping[str, Any] = MappingProxyType({})) -> Any:
         """What the generator is given for those samples beside latent vectors, by name: what is asked, or as in data.
@@ -107,7 +97,8 @@ class Sampler:
                 found[name] = rows_of(self.rows[name], at, self._seed)
         if unknown := [name for name in asked if name not in (*self.rows, "labels")]:
             raise ContractError(f"The generator takes no {unknown[0]}: leave it out, or use one that does.")
-        return {name: {**found, **asked}[name] for name in ("labels", *self.rows) if name in {**found, **asked}}
+        found |= asked
+        return {name: found[name] for name in dict.fromkeys(("labels", *self.rows)) if name in found}
 
     def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
         """The latent vectors of those samples, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
@@ -134,13 +125,9 @@ class Sampler:
         """
         rows = {"labels": self._checked(labels, len(latents))} if self._generator.conditional else {}
         for name in self._generator.given:
-            x, shape = np.asarray(given.get(name, np.nan), np.float32), (len(latents), *self.rows[name].shape)
-            if x.shape != shape:
-                raise ContractError(
-                    f"The generator takes {name} of shape {shape}, a row for each sample; it was given "
-                    f"{x.shape if name in given else 'none'}."
-                )
-            rows[name] = x
+            rows[name], shape = np.asarray(given.get(name, ()), np.float32), (len(latents), *self.rows[name].shape)
+            if rows[name].shape != shape:
+                raise ContractError(f"The generator takes {name} of shape {shape}; it was given {rows[name].shape}.")
         batches = [
             self._run(
                 tf.convert_to_tensor(latents[i : i + _BATCH]),
@@ -294,11 +281,7 @@ def examples_of(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
 
 
 def rows_of(rows: Rows, numbers: np.ndarray, seed: int) -> np.ndarray:
-    """The rows with these numbers, int64 `(n,)`, of a dataset's examples, labels, conditions or sources: `(n, ...)`.
-
-    Raises:
-        ContractError: One of them has a value that is not a finite number.
-    """
+    """The rows with these numbers, int64 `(n,)`, of a method of a dataset, checked as `examples_of` does."""
     with plugin_code(selector_of(rows.dataset), rows.method):
         parts = (tf.constant(numbers[i : i + _BATCH], tf.int64) for i in range(0, len(numbers), _BATCH))
         found = np.concatenate([np.asarray(called(rows, part, seed)) for part in parts])
