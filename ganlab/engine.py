@@ -3,7 +3,7 @@
 Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are for programs such as `ganlab verify`.
 """
 
-from ganlab.composition import PARTS, compose, make, parameters
+from ganlab.composition import PARTS, compose, given_rows, make, parameters
 from ganlab.config import load, overrides
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import sentence
@@ -69,6 +69,7 @@ __all__ = [
     "examples_of",
     "find_checkpoint",
     "first_examples",
+    "given_rows",
     "has_kernel",
     "keep_precision",
     "latents_of_samples",

@@ -247,6 +247,8 @@ def _part_problem(part: str, value: Any, names: Names) -> str:
         several = composition.MAPPINGS[part] == "several"
         problems = (_components_problem(part, kind, item, names, several=several) for item in value.values())
         return next(filter(None, problems), "")
+    if value is None and part in composition.OPTIONAL:
+        return ""
     return _components_problem(part, kind, value, names, several=part in LISTS)
 
 

@@ -18,11 +18,15 @@ class Dataset:
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
         classes: How many classes `labels` distinguishes, or None for examples without labels.
+        condition_shape: The shape of the conditions of one example, or None for none.
+        source_shape: The shape of the source of one example, or None for examples that are not pairs.
     """
 
     sample_shape: tuple[int, ...]
     size: int | None = None
     classes: int | None = None
+    condition_shape: tuple[int, ...] | None = None
+    source_shape: tuple[int, ...] | None = None
 
     @takes_optional
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
@@ -54,6 +58,20 @@ class Dataset:
 
         Returns:
             int64, `(n,)`, each in `[0, classes)`.
+        """
+        raise NotImplementedError
+
+    def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The conditions of these examples, float32 `(n, *condition_shape)`: a pure function, for sets with that shape.
+
+        They are what a generator is asked for, for example an energy: beside labels or instead of them.
+        """
+        raise NotImplementedError
+
+    def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """What these examples are to be made from, float32 `(n, *source_shape)`: a pure function, for sets of pairs.
+
+        Sources without partners are the examples of another dataset, `experiment.source`.
         """
         raise NotImplementedError
 

@@ -30,31 +30,35 @@ _MARGIN = 0.15
 REAL, FAKE = "#e8871e", "#1f5fa8"
 
 
-def picture(samples: Array, real: Array | None = None, critic: Critic | None = None) -> bytes | None:
+def picture(
+    samples: Array, real: Array | None = None, critic: Critic | None = None, sources: Array | None = None
+) -> bytes | None:
     """The picture that suits the samples' shape.
 
     Args:
         samples: Samples of the generator, `(n, h, w, 1 or 3)` in [-1, 1] or `(n, 2)`.
         real: Real examples of the same shape, needed for points.
         critic: Scores points `(k, 2)`, returning `(k,)`; not used for images.
+        sources: Images as in `image_grid`; not used for points.
 
     Returns:
         A PNG, or None if samples of this shape have no picture.
     """
     if samples.ndim == 4 and samples.shape[-1] in (1, 3):
-        return image_grid(samples)
+        return image_grid(samples, sources=sources)
     if samples.ndim == 2 and samples.shape[1] == 2 and real is not None:
         return scatter(real, samples, critic)
     return None
 
 
-def image_grid(samples: Array, columns: int | None = None) -> bytes:
+def image_grid(samples: Array, columns: int | None = None, sources: Array | None = None) -> bytes:
     """Images side by side, enlarged without smoothing where they are small.
 
     Args:
         samples: `(n, h, w, c)` with c = 1 (grey) or 3 (RGB), from -1 (black) to 1; values beyond are clipped, NaN is
             drawn mid-grey.
         columns: Images in a row; by default as many as make the grid square.
+        sources: What each was made from. Where these are images of the same size, each stands before its sample.
 
     Returns:
         A PNG of 8 bits, grey or RGB.
@@ -64,6 +68,9 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     """
     if samples.ndim != 4 or not len(samples) or samples.shape[-1] not in (1, 3):
         raise ValueError(f"images have shape {samples.shape}; they must be (n, h, w, 1 or 3) with n at least 1")
+    if sources is not None and sources.shape[:-1] == samples.shape[:-1] and sources.shape[-1] in (1, 3):
+        pairs = np.stack(np.broadcast_arrays(sources, samples), axis=1)
+        return image_grid(pairs.reshape(-1, *pairs.shape[2:]), 2 * (columns or math.ceil(math.sqrt(len(pairs) / 2))))
     count, height, width, channels = samples.shape
     columns = columns or math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)

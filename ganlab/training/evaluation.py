@@ -79,9 +79,10 @@ class Evaluation(Reports):
 
     def _picture(self, *, trial: bool) -> bytes | None:
         count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
-        if self._sample.classes and not self._points:
+        if self._sample.classes and not self._points and not self._sample.rows:
             return image_grid(*rows_of_classes(self._sample, seed))
-        samples, scored = self._sample(count, seed), self._score if self._score.of_examples else None
+        given, scored = self._sample.given(count, seed), self._score if self._score.of_examples else None
+        samples = self._sample.from_latents(self._sample.latents(count, seed), **given)
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
@@ -89,7 +90,7 @@ class Evaluation(Reports):
             if scored is not None:
                 scored(np.resize(self._real, (scored.rows, 2)))
             return None
-        return picture(samples, self._real, scored)
+        return picture(samples, self._real, scored, given.get("source"))
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:

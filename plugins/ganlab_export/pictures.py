@@ -53,7 +53,7 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     shape = drawn.samples.shape[1:]
     check_picture(shape)
     if not are_points(shape):
-        return image_grid(drawn.samples, columns)
+        return image_grid(drawn.samples, columns, drawn.given.get("source"))
     real = _real(run)
     return ways_through(real, drawn.samples, columns or 1) if ways else scatter(real, drawn.samples)
 

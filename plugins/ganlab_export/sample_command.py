@@ -50,6 +50,14 @@ _OF_CLASS = 10
     multiple=True,
     help="Class to draw from a conditional generator; repeat it for several. By default a picture has a row for each.",
 )
+@click.option(
+    "--condition",
+    "conditions",
+    metavar="X[,Y...]",
+    multiple=True,
+    callback=lambda context, parameter, given: [_numbers(text) for text in given],
+    help="Conditions to draw samples for, numbers with commas; repeat it for several. By default those of examples.",
+)
 @click.option("--interpolate", is_flag=True, help="Interpolate spherically between two latent vectors in each row.")
 @click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or number of interpolations (8).")
 @click.option(
@@ -64,6 +72,7 @@ def sample(
     truncation: float | None,
     checkpoint: Step,
     labels: tuple[int, ...],
+    conditions: list[list[float]],
     interpolate: bool,
     rows: int | None,
     columns: int | None,
@@ -72,13 +81,15 @@ def sample(
 
     Uses one of its checkpoints, one device, and the averaged generator if the run keeps one. Sample i of a seed is the
     same however many are drawn, and the same as during training. A .png is a grid of images, or points beside real
-    ones; a .npz holds `samples`, `latents` and, if the generator is conditional, `labels`.
+    ones; a .npz holds `samples`, `latents` and what else the generator takes: `labels`, `conditions`, `source`. A
+    generator with a source is given examples of it, and images are drawn each after the one that it was made from.
 
     \b
     ganlab sample runs/quickstart/20260801-120000-s0-1f2e -o digits.png
     ganlab sample RUN -n 10000 --seed 1 --truncation 0.7 -o samples.npz
     ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
     ganlab sample RUN --label 3 -o threes.png
+    ganlab sample RUN --condition 0.5,1.2 -n 1000 -o showers.npz
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab_export.pictures import are_points, check_picture, picture
@@ -95,10 +106,11 @@ def sample(
     start_tensorflow()
     import ganlab_export
 
+    asked: dict[str, Any] = {"labels": labels, "conditions": conditions}
     if interpolate:
         rows, columns = rows or _ROWS, columns or _COLUMNS
         drawn = ganlab_export.interpolate(
-            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
+            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, **asked
         )
     else:
         classes = len(drawn_from.info.get("label_frequencies") or ())
@@ -109,11 +121,18 @@ def sample(
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
         drawn = ganlab_export.draw(
-            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
+            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, **{**asked, "labels": labels}
         )
     png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
     _write(output, drawn, png)
     say(f"Wrote {line(output)}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} must be numbers with commas between them, for example 0.5,1.2.") from None
 
 
 def _check_options(
@@ -140,5 +159,7 @@ def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
         if png is not None:
             file.write(png)
         else:
-            arrays: dict[str, Any] = {} if drawn.labels is None else {"labels": drawn.labels}
+            arrays: dict[str, Any] = (
+                dict(drawn.given) if drawn.labels is None else {"labels": drawn.labels, **drawn.given}
+            )
             np.savez(file, samples=drawn.samples, latents=drawn.latents, **arrays)

@@ -52,6 +52,7 @@ def folder():
 # By component, the arguments of those without defaults, or whose defaults are too large for a test.
 ARGUMENTS = {
     "architectures.ali": lambda: {"width": 8},
+    "architectures.cyclegan": lambda: {"width": 8},
     "architectures.dcgan": lambda: {"channels": 4},
     "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
@@ -76,6 +77,7 @@ ARGUMENTS = {
     },
     "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.unet": lambda: {"channels": 4, "depth": 2},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
@@ -91,6 +93,7 @@ ARGUMENTS = {
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.tfrecords": lambda: {"path": str(folder())},
+    "datasets.edges": lambda: {"side": 8},
     "datasets.two_images": lambda: {"side": 8},
     # Its iterations are unrolled into the graph; tests/constraints has the default number.
     "constraints.bjorck": lambda: {"iterations": 4},
@@ -118,6 +121,9 @@ ATTRIBUTES = {
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.ali": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "ali")()},
+    "architectures.cyclegan": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "cycle")()},
+    "losses.cycle": {"architecture": lambda self: ganlab.component("architectures", "cyclegan")(width=8)},
+    "evaluators.condition_accuracy": {"dataset": lambda self: ganlab.component("datasets", "showers")()},
     "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},

@@ -35,7 +35,7 @@ class CriticUpdate(Update):
 
         Args:
             update: The number of critic updates done, an int64 scalar.
-            data: This replica's `real`, and `labels` where there are some.
+            data: This replica's `real`, and `labels`, `conditions` and `source` where there are some.
             ahead: Where the gradient is taken.
 
         Returns:
@@ -96,7 +96,7 @@ class CriticUpdate(Update):
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
         """As `Update.part`, in one tape: scores, loss, penalties.
 
-        `data` has `real`, `fake` and `latent` of these rows, and `labels` where there are some.
+        `data` has `real`, `fake` and `latent` of these rows, and what else belongs to each.
         """
         trained, batch = self.trained(values), batch_of(data, self.size, draws)
         with tf.GradientTape() as tape:

@@ -31,7 +31,8 @@ class GeneratorUpdate(Update):
 
         Args:
             step: The number of generator updates done, an int64 scalar.
-            data: `labels` of this replica's rows where there are some, and `real` where the loss pairs.
+            data: `labels`, `conditions` and `source` of this replica's rows where there are some, and `real` where the
+                loss pairs.
             ahead: Where the gradient is taken.
 
         Returns:
@@ -54,7 +55,7 @@ class GeneratorUpdate(Update):
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
         """As `Update.part`.
 
-        `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
+        `data` has `latent` of these rows, and what else belongs to each; `real` where the loss pairs.
         """
         state, trained = self.state, self.trained(values)
         critic = state.function(CRITIC, draws, values, data, self.stream)

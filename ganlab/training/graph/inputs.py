@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab.composition import Experiment, Rows
 from ganlab.errors import ContractError
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
@@ -21,7 +21,9 @@ from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
 OF_GENERATOR = "generator/"
-# Where the examples of generator updates begin in an endless set, far beyond those of the critic's.
+# Sequences of example numbers: of critic updates, of generator updates, and the same for a source of its own.
+_OF_CRITIC, _OF_GENERATOR, _OF_SOURCE = 0, 1, 2
+# Where each begins in an endless set, far beyond the one before.
 _FAR = 2**48
 _OF_HOST = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
 # Of a constant's elements: a program with a table takes long to compile.
@@ -34,8 +36,8 @@ class Inputs:
     Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence. For a finite
     set the sequence is one epoch after another, each in an order of its own; for an endless set numbers never repeat.
 
-    The generator's updates have a sequence of their own, in another order, of which they need the labels, and the
-    examples where the loss compares pairs.
+    The generator's updates have a sequence of their own, in another order, of which they need labels, conditions and
+    sources, and the examples where the loss compares pairs. `experiment.source` has two sequences likewise.
 
     Attributes:
         on_host: Whether the examples need Python or files, so that `tf.data` prepares them ahead; others are made
@@ -43,10 +45,9 @@ class Inputs:
     """
 
     def __init__(self, experiment: Experiment) -> None:
-        self._dataset, self._seed = experiment.dataset, experiment.seed
+        self._experiment, self._dataset, self._seed = experiment, experiment.dataset, experiment.seed
         self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
         self._generated, self._local_generated = experiment.generator_batch, experiment.local_generator_batch
-        self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         # Traced once for all replicas.
@@ -56,11 +57,11 @@ class Inputs:
 
     def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
-        return self._in_order(self._positions(step, replica), 0)
+        return numbers_at(self._positions(step, replica), self._dataset.size, self._seed, _OF_CRITIC)
 
     def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
-        return self._in_order(self._generator_positions(step, replica), 1)
+        return numbers_at(self._generator_positions(step, replica), self._dataset.size, self._seed, _OF_GENERATOR)
 
     def _positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
@@ -71,76 +72,48 @@ class Inputs:
         first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
         return first + tf.range(self._local_generated, dtype=tf.int64)
 
-    def _epochs(self, position: tf.Tensor) -> tf.Tensor:
-        """How often all examples were seen before those at these positions of a sequence."""
-        size = self._dataset.size
-        return tf.zeros_like(position) if size is None else position // size
-
-    def _in_order(self, position: tf.Tensor, sequence: int) -> tf.Tensor:
-        size = self._dataset.size
-        if size is None:
-            return position + sequence * _FAR
-        # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
-        epoch, order = position // size, tf.fill(tf.shape(position), tf.constant(sequence, tf.int64))
-        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, order], axis=1)
-        return tf.raw_ops.RandomIndexShuffle(
-            index=position % size,
-            seed=tf.cast(seeds, tf.uint32),
-            max_index=tf.constant(size - 1, tf.int64),
-            rounds=4,
-        )
-
     def of(self, step: tf.Tensor, replica: int | tf.Tensor) -> Tensors:
         """Everything that one replica's iteration needs.
 
         Returns:
-            `real`, float32 `(critic_steps, local_batch, *sample_shape)`; where the dataset has classes `labels`, int64
-            `(critic_steps, local_batch)`, and `generator/labels`, `(local_generator_batch,)`; where the loss compares
-            pairs `generator/real`, `(local_generator_batch, *sample_shape)`.
+            `real`, float32 `(critic_steps, local_batch, *sample_shape)`; as far as the experiment has them `labels`,
+            int64, `conditions` and `source`, float32, likewise; and the same under `generator/` for the generator's
+            update, `(local_generator_batch, ...)`, of `real` where the loss compares pairs.
         """
-        tensors = {"real": self.examples(step, replica)}
-        if self._pairs:
-            position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
-        if self._labelled:
-            tensors["labels"] = self.labels(step, replica)
-            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}labels"] = self._labels(numbers)
+        tensors = {}
+        for name, rows, paired in _kinds(self._experiment):
+            tensors[name] = self.rows(rows, step, replica)
+            if paired:
+                position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
+                tensors[f"{OF_GENERATOR}{name}"] = self._rows(rows, position, _OF_GENERATOR)
         return tensors
 
     def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
+        return self.rows(_real(self._experiment), step, replica)
+
+    def rows(self, rows: Rows, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        """One replica's rows of a kind for the critic's updates of an iteration, `(critic_steps, local_batch, ...)`."""
         position = tf.ensure_shape(self._positions(step, replica), [self._updates * self._local])
-        examples = self._examples(self._in_order(position, 0), self._epochs(position))
-        return tf.reshape(examples, [self._updates, self._local, *self._dataset.sample_shape])
+        return tf.reshape(self._rows(rows, position, _OF_CRITIC), [self._updates, self._local, *rows.shape])
 
-    def labels(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """The classes of those examples, int64 `(critic_steps, local_batch)`."""
-        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-        return tf.reshape(self._labels(numbers), [self._updates, self._local])
-
-    def _labels(self, numbers: tf.Tensor) -> tf.Tensor:
-        count, name = numbers.shape[0], selector_of(self._dataset)
-        with plugin_code(name, "labels"):
-            labels = tf.convert_to_tensor(optional.call(self._dataset.labels, numbers, seed=self._seed))
-        if static_shape(labels) not in ((count,), (None,), "unknown") or not labels.dtype.is_integer:
+    def _rows(self, rows: Rows, position: tf.Tensor, sequence: int) -> tf.Tensor:
+        dataset, count, size, shape = rows.dataset, position.shape[0], rows.dataset.size, rows.shape
+        numbers = numbers_at(position, size, self._seed, sequence + _OF_SOURCE * rows.own)
+        epochs = tf.zeros_like(position) if size is None else position // size
+        with plugin_code(selector_of(dataset), rows.method):
+            made = called(rows, numbers, self._seed, epochs=epochs)
+        returned = f"Dataset {type(dataset).__name__} returned {rows.method} of shape {static_shape(made)} and dtype "
+        if rows.method == "labels":
+            if static_shape(made) not in ((count,), (None,), "unknown") or not made.dtype.is_integer:
+                raise ContractError(f"{returned}{made.dtype.name} for {count} numbers; they must be ({count},), int64.")
+            return tf.ensure_shape(tf.cast(made, tf.int64), [count])
+        if static_shape(made) != (count, *shape) or made.dtype != tf.float32:
             raise ContractError(
-                f"Dataset {type(self._dataset).__name__} returned labels of shape {static_shape(labels)} and dtype "
-                f"{labels.dtype.name} for {count} numbers; they must be ({count},), int64."
+                f"{returned}{made.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values "
+                "from Python have an unknown shape until tf.ensure_shape sets it."
             )
-        return tf.ensure_shape(tf.cast(labels, tf.int64), [count])
-
-    def _examples(self, numbers: tf.Tensor, epochs: tf.Tensor) -> tf.Tensor:
-        count, shape = numbers.shape[0], tuple(self._dataset.sample_shape)
-        with plugin_code(selector_of(self._dataset), "examples"):
-            examples = tf.convert_to_tensor(optional.call(self._dataset.examples, numbers, self._seed, epochs=epochs))
-        if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
-            raise ContractError(
-                f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "
-                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values from "
-                "Python have an unknown shape until tf.ensure_shape sets it."
-            )
-        return examples
+        return made
 
     def check(self, step: int) -> None:
         """Checks this process's examples of one iteration.
@@ -152,9 +125,14 @@ class Inputs:
         for replica in self._replicas:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
-                examples = self._made(at, tf.constant(replica))["real"].numpy()
-            examples = examples.reshape(self._updates * self._local, -1)
-            check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
+                made = {name: x.numpy() for name, x in self._made(at, tf.constant(replica)).items()}
+            positions = {"": self._positions(at, replica), OF_GENERATOR: self._generator_positions(at, replica)}
+            for name, rows, _ in _kinds(self._experiment):
+                for sequence, (update, position) in enumerate(positions.items()):
+                    if name != "labels" and (x := made.get(update + name)) is not None:
+                        own = sequence + _OF_SOURCE * rows.own
+                        numbers = numbers_at(position, rows.dataset.size, self._seed, own).numpy()
+                        check_finite_examples(rows.dataset, numbers, x.reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
         """Finds the first iteration in which this process has an example with a value that is not finite.
@@ -170,8 +148,8 @@ class Inputs:
         return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
 
     def _are_finite(self, step: tf.Tensor) -> tf.Tensor:
-        examples = [self.examples(step, replica) for replica in self._replicas]
-        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in examples])
+        made = [x for replica in self._replicas for x in self.of(step, replica).values() if x.dtype.is_floating]
+        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in made])
 
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""
@@ -214,14 +192,47 @@ def _is_arithmetic(graph: tf.Graph) -> bool:
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
     updates, local, generated = experiment.critic_steps, experiment.local_batch, experiment.local_generator_batch
-    shape = tuple(experiment.dataset.sample_shape)
-    specs = {"real": tf.TensorSpec([updates, local, *shape], tf.float32)}
-    if experiment.loss.pairs:
-        specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([generated, *shape], tf.float32)
-    if experiment.dataset.classes is not None:
-        specs["labels"] = tf.TensorSpec([updates, local], tf.int64)
-        specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec([generated], tf.int64)
+    specs = {}
+    for name, rows, paired in _kinds(experiment):
+        dtype = tf.int64 if name == "labels" else tf.float32
+        specs[name] = tf.TensorSpec([updates, local, *rows.shape], dtype)
+        if paired:
+            specs[f"{OF_GENERATOR}{name}"] = tf.TensorSpec([generated, *rows.shape], dtype)
     return specs
+
+
+def numbers_at(position: tf.Tensor, size: int | None, seed: int, sequence: int) -> tf.Tensor:
+    """The example numbers at positions of a sequence, int64: each epoch of a finite set has an order of its own."""
+    if size is None:
+        return position + sequence * _FAR
+    # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
+    epoch, order = position // size, tf.fill(tf.shape(position), tf.constant(sequence, tf.int64))
+    seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(seed, tf.int64)), epoch, order], axis=1)
+    return tf.raw_ops.RandomIndexShuffle(
+        index=position % size,
+        seed=tf.cast(seeds, tf.uint32),
+        max_index=tf.constant(size - 1, tf.int64),
+        rounds=4,
+    )
+
+
+def called(rows: Rows, numbers: tf.Tensor, seed: int, **optional_ones: Any) -> tf.Tensor:
+    """The rows with these numbers, as their dataset gives them."""
+    method = getattr(rows.dataset, rows.method)
+    if rows.method == "labels":
+        return tf.convert_to_tensor(optional.call(method, numbers, seed=seed))
+    return tf.convert_to_tensor(optional.call(method, numbers, seed, **optional_ones))
+
+
+def _kinds(experiment: Experiment) -> Iterator[tuple[str, Rows, bool]]:
+    """What an iteration needs of data: the name, where it comes from, and whether the generator's update needs it."""
+    yield "real", _real(experiment), experiment.loss.pairs
+    for name, rows in experiment.given.items():
+        yield name, rows, True
+
+
+def _real(experiment: Experiment) -> Rows:
+    return Rows(experiment.dataset, "examples", tuple(experiment.dataset.sample_shape))
 
 
 def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import keras
@@ -24,6 +25,7 @@ from ganlab.training.graph.models import (
     SCORES,
     check_output,
     described_inputs,
+    given_inputs,
     keras_model,
     outputs_of,
     takes,
@@ -48,6 +50,7 @@ class Network:
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
+        given: The names of its inputs that get the conditions and the source of each row.
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
     """
 
@@ -61,6 +64,7 @@ class Network:
         outputs: tuple[str, ...] = (),
         input_shape: tuple[int, ...] | None = None,
         conditional: bool = False,
+        given: tuple[str, ...] = (),
         rematerialize: bool = False,
     ) -> None:
         """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
@@ -70,9 +74,9 @@ class Network:
         """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
-        self.side, self.outputs, self.input_shape = side, outputs, input_shape
+        self.side, self.outputs, self.input_shape, self.given = side, outputs, input_shape, given
         self.scores = side == CRITIC and SCORE in outputs
-        self.classes = weighted_classes(model) if conditional else None
+        self.classes = weighted_classes(model, given) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -83,7 +87,7 @@ class Network:
         weights: Mapping[str, tf.Tensor],
         buffers: Mapping[str, tf.Tensor],
         *,
-        labels: tf.Tensor | None = None,
+        given: Mapping[str, Any] = MappingProxyType({}),
         noise: NoiseSource | None = None,
         training: bool = True,
     ) -> tuple[Any, Tensors]:
@@ -93,8 +97,8 @@ class Network:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
-            labels: The class of each row, `(n,)` int64, for a conditional network; for one with `classes` also the
-                weight of each class in each row, `(n, classes)` float32. Else ignored.
+            given: What else belongs to each row: what `self.given` names, and of a conditional network `labels`, `(n,)`
+                int64; for one with `classes` also the weight of each class in each row, `(n, classes)` float32.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
@@ -108,7 +112,7 @@ class Network:
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
         with plugin_code(self._maker, f"its {self.role}"):
-            inputs = self.inputs(x, labels)
+            inputs = self.inputs(x, given)
             if self._segments and training:
                 y, after, losses = self._segments(inputs, mapping, noise)
             else:
@@ -121,13 +125,25 @@ class Network:
         left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
-    def inputs(self, x: Any, labels: Any) -> Any:
-        """The argument of the model's call: its input, or a list of that and the labels as it takes them."""
-        if not self.conditional:
+    def inputs(self, x: Any, given: Mapping[str, Any]) -> Any:
+        """The argument of the model's call: its input, with what else of each row it takes; a dict replaces that."""
+        if not (self.conditional or self.given):
             return x
-        if self.classes is not None and labels.dtype.is_integer:
+        labels = given.get("labels")
+        if self.classes is not None and labels is not None and labels.dtype.is_integer:
             labels = tf.one_hot(labels, self.classes)
-        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels]
+        last = [labels] if self.conditional else []
+        if not self.given:
+            return [*x, *last] if isinstance(x, (list, tuple)) else [x, *last]
+        names = [each.name for each in self.model.inputs]
+        named = x if isinstance(x, Mapping) else {}
+        if unknown := [name for name in named if name not in names]:
+            raise ContractError(f"The {self.role} has no input {unknown[0]!r}; they are {', '.join(names)}.")
+        own = [given.get("latent"), *last] if named else [x, *last]
+        rest = [name for name in names if name not in self.given]
+        # A generator of a source alone has no place for the latent vector.
+        values = {**dict(zip(reversed(rest), reversed(own), strict=False)), **given, **named}
+        return keras.tree.pack_sequence_as(graph_of(self.model).input, [values[name] for name in names])
 
     @property
     def synchronizes(self) -> str:
@@ -148,16 +164,22 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
         ConfigError: A setting names a network that the architecture does not have.
     """
     architecture, dataset = experiment.architecture, experiment.dataset
-    shape, classes = tuple(dataset.sample_shape), dataset.classes
+    shape = tuple(dataset.sample_shape)
     _check_game(experiment.loss, architecture, dataset)
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
+        given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
         networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
         networks |= _further(architecture, shape, **given)
     _check_outputs(experiment.loss, networks[CRITIC])
     _check_names(experiment, networks)
     _check_shared(networks)
+    if experiment.source is not None and "source" not in networks[GENERATOR].given:
+        raise ConfigError(
+            f"experiment.source = {selector_of(experiment.source)} gives the generator what it makes samples from, and "
+            f"that of {selector_of(architecture)} has no input 'source'. Leave experiment.source out, or use an "
+            "architecture whose generator takes one, for example architectures.cyclegan."
+        )
     for name, network in networks.items():
         check_layers(
             name,
@@ -171,9 +193,11 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
 
 
 def build_network(
-    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
+    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, facts: Mapping[str, Any]
 ) -> Network:
     """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
+
+    `facts` are the optional parameters of the architecture's methods.
 
     Raises:
         ConfigError: There is no such network.
@@ -181,8 +205,8 @@ def build_network(
     _reset_names()
     with _seeded(0), _precision(precision):
         if name == GENERATOR:
-            return _network(GENERATOR, architecture, sample_shape, classes=classes)
-        further = _further(architecture, sample_shape, classes=classes, rematerialize=False)
+            return _network(GENERATOR, architecture, sample_shape, facts=facts)
+        further = _further(architecture, sample_shape, facts=facts, rematerialize=False)
     if name not in further:
         raise ConfigError(_unknown(name, architecture, further))
     return further[name]
@@ -201,22 +225,29 @@ def _network(
     shape: tuple[int, ...],
     loss: Loss | None = None,
     *,
-    classes: int | None,
+    facts: Mapping[str, Any],
     rematerialize: bool = False,
 ) -> Network:
     """The generator or the critic that an architecture makes."""
     maker, conditional = selector_of(architecture), bool(architecture.conditional)
     with plugin_code(maker, role):
-        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
+        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, **facts))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    own = role == CRITIC and not takes(model, shape, 1 + conditional)
+    given = given_inputs(role, model, facts, input_shape, 1 + conditional)
+    fits = takes(model, input_shape, 1 + conditional, given)
+    own = role == CRITIC and not fits
+    if role == GENERATOR and given and not (fits or len(model.inputs) == len(given) + conditional):
+        raise IncompatibleError(
+            f"The generator {model.name!r} takes {described_inputs(model)}. Beside {' and '.join(given)} it may take "
+            f"its latent vector, {input_shape}, and the labels of a conditional architecture, and nothing else."
+        )
     if own and (loss is None or not scores_itself(loss)):
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
             f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
             "example losses.ali, or a critic of examples."
         )
-    if own:
+    if own or given:
         output = graph_of(model).output
     else:
         inputs, count = keras.Input(input_shape), weighted_classes(model)
@@ -230,19 +261,20 @@ def _network(
         maker=maker,
         side=role,
         outputs=tuple(output) if isinstance(output, dict) else (SCORE,),
-        input_shape=None if own else input_shape,
+        input_shape=None if own or given else input_shape,
         conditional=conditional,
+        given=given,
         rematerialize=rematerialize,
     )
 
 
 def _further(
-    architecture: Architecture, shape: tuple[int, ...], *, classes: int | None, rematerialize: bool
+    architecture: Architecture, shape: tuple[int, ...], *, facts: Mapping[str, Any], rematerialize: bool
 ) -> dict[str, Network]:
     """The networks of an architecture beside generator and critic, by name."""
     maker, sides = selector_of(architecture), (GENERATOR, CRITIC)
     with plugin_code(maker, "networks"):
-        given = optional.call(architecture.networks, shape, classes=classes)
+        given = optional.call(architecture.networks, shape, **facts)
     further: dict[str, Network] = {}
     for side, models in given.items() if isinstance(given, Mapping) else [(given, None)]:
         if side not in sides or not isinstance(models, Mapping):

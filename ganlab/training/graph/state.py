@@ -101,7 +101,7 @@ class TrainingState:
             role: Its role.
             draws: The source of random numbers; None for layers as in inference.
             values: What the update computes with.
-            data: The update's rows, whose `labels` a conditional network takes.
+            data: The update's rows, of which a network takes labels, conditions or sources.
             stream: The stream that its layers draw from.
         """
         player, own = self.players[role], values.players[role]
@@ -109,7 +109,7 @@ class TrainingState:
         if player.role.side != CRITIC:
             others[CRITIC] = self.deferred(CRITIC, draws, values, data, stream)
         effective = player.stack.effective(own)
-        calls = player.function(effective, own.buffers, data.get("labels"), draws, stream, **others)
+        calls = player.function(effective, own.buffers, data, draws, stream, **others)
         return Wrapped(*calls, self.deferred(role, draws, values, data, stream).at, own.weights)
 
     def deferred(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Deferred:

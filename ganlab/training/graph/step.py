@@ -78,8 +78,8 @@ class TrainingStep:
 
         Args:
             step: The number of generator updates done, an int64 scalar.
-            examples: This replica's examples: `real` and `labels` of each critic update, `(critic_steps, local_batch,
-                ...)`, and what the generator's update needs, `generator/real` and `generator/labels`.
+            examples: This replica's rows, as `Inputs.of` returns them: those of each critic update, `(critic_steps,
+                local_batch, ...)`, and those of the generator's update under `generator/`.
 
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.

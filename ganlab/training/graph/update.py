@@ -262,4 +262,6 @@ def batch_of(data: Tensors, size: int, draws: Draws) -> Batch:
         size=size,
         step=draws.step,
         latent=data["latent"],
+        conditions=data.get("conditions"),
+        source=data.get("source"),
     )

@@ -6,6 +6,7 @@ import ganlab
 from ganlab_builtin.architectures.ali import ALI
 from ganlab_builtin.architectures.biggan import BigGAN
 from ganlab_builtin.architectures.biggan_deep import BigGANDeep
+from ganlab_builtin.architectures.cyclegan import CycleGAN
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
@@ -15,6 +16,7 @@ from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
+from ganlab_builtin.architectures.unet import UNet
 from ganlab_builtin.architectures.unit_pixels import UnitPixels
 
 
@@ -25,6 +27,7 @@ def ganlab_architectures() -> dict[str, type]:
         "ali": ALI,
         "biggan": BigGAN,
         "biggan_deep": BigGANDeep,
+        "cyclegan": CycleGAN,
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,
@@ -34,5 +37,6 @@ def ganlab_architectures() -> dict[str, type]:
         "r3gan": R3GAN,
         "resnet": ResNet,
         "sndcgan": SNDCGAN,
+        "unet": UNet,
         "unit_pixels": UnitPixels,
     }

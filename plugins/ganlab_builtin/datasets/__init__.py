@@ -5,6 +5,7 @@ from __future__ import annotations
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
 from ganlab_builtin.datasets.digits import Digits
+from ganlab_builtin.datasets.edges import Edges
 from ganlab_builtin.datasets.glyphs import Glyphs
 from ganlab_builtin.datasets.image_folder import ImageFolder
 from ganlab_builtin.datasets.keras_images import KerasImages
@@ -13,6 +14,7 @@ from ganlab_builtin.datasets.min_funnels import MinFunnels
 from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
 from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
+from ganlab_builtin.datasets.showers import Showers
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
 from ganlab_builtin.datasets.tfrecords import TFRecords
@@ -25,6 +27,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     return {
         "arrays": Arrays,
         "digits": Digits,
+        "edges": Edges,
         "gaussian_grid": GaussianGrid,
         "gaussian_ring": GaussianRing,
         "glyphs": Glyphs,
@@ -33,6 +36,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "min_funnels": MinFunnels,
         "moved_examples": MovedExamples,
         "photo_patches": PhotoPatches,
+        "showers": Showers,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
         "tfrecords": TFRecords,
@@ -45,6 +49,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
 __all__ = [
     "Arrays",
     "Digits",
+    "Edges",
     "GaussianGrid",
     "GaussianMixture",
     "GaussianRing",
@@ -54,6 +59,7 @@ __all__ = [
     "MinFunnels",
     "MovedExamples",
     "PhotoPatches",
+    "Showers",
     "SwissRoll",
     "TFRecords",
     "TfdsImages",

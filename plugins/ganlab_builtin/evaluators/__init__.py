@@ -6,6 +6,7 @@ import ganlab
 from ganlab_builtin.evaluators.by_class import ClassFrechetDistance, LabelAccuracy
 from ganlab_builtin.evaluators.classifying import ClassifierScore
 from ganlab_builtin.evaluators.frechet import FrechetDistance
+from ganlab_builtin.evaluators.given import ConditionAccuracy, Reconstruction
 from ganlab_builtin.evaluators.kernel import KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
@@ -19,6 +20,7 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
     return {
         "class_frechet_distance": ClassFrechetDistance,
         "classifier_score": ClassifierScore,
+        "condition_accuracy": ConditionAccuracy,
         "density_coverage": DensityCoverage,
         "exact_w1": ExactW1,
         "frechet_distance": FrechetDistance,
@@ -27,5 +29,6 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
         "mode_coverage": ModeCoverage,
         "precision_recall": PrecisionRecall,
         "published_scores": PublishedScores,
+        "reconstruction": Reconstruction,
         "sliced_wasserstein": SlicedWasserstein,
     }

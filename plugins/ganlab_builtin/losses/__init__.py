@@ -13,6 +13,7 @@ from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
+from ganlab_builtin.losses.translation import Cycle, NeuralOT, Pix2Pix
 from ganlab_builtin.losses.transport import CTransform
 
 
@@ -25,6 +26,7 @@ def ganlab_losses() -> dict[str, type]:
         "c_transform": CTransform,
         "consensus": Consensus,
         "cramer": Cramer,
+        "cycle": Cycle,
         "d2d_ce": D2DCrossEntropy,
         "feature_matching": FeatureMatching,
         "hinge": Hinge,
@@ -33,7 +35,9 @@ def ganlab_losses() -> dict[str, type]:
         "least_squares": LeastSquares,
         "mmd": MMD,
         "multi_hinge": MultiHinge,
+        "neural_ot": NeuralOT,
         "non_saturating": NonSaturating,
+        "pix2pix": Pix2Pix,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
         "top_k": TopK,

@@ -93,8 +93,8 @@ class Bench:
 
     def plain_critic(self, draws: Draws) -> Critic:
         """The critic after reparameterization and before any transform, in training mode."""
-        buffers, labels = read(self.state.critic.buffers), self.data.get("labels")
-        return Calls(self.state.critic.network, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
+        buffers = read(self.state.critic.buffers)
+        return Calls(self.state.critic.network, self.effective, buffers, self.data, draws, noise.CRITIC_LAYERS)
 
     def advance(self, draws: Draws) -> Any:
         """The constraint's `advance`."""
@@ -165,8 +165,9 @@ class Bench:
     def _data(self) -> dict[str, tf.Tensor]:
         dataset, numbers = self.experiment.dataset, tf.range(self.experiment.batch_size, dtype=tf.int64)
         data = {"real": tf.convert_to_tensor(dataset.examples(numbers, self._seed))}
-        if dataset.classes is not None:
-            data["labels"] = tf.cast(optional.call(dataset.labels, numbers, seed=self._seed), tf.int64)
+        for name, (of, method, *_) in self.experiment.given.items():
+            data[name] = tf.convert_to_tensor(optional.call(getattr(of, method), numbers, seed=self._seed))
+            data[name] = tf.cast(data[name], tf.int64 if name == "labels" else tf.float32)
         return self._step.critic.completed(self.draws(), self.state.values(), data)[0]
 
     def _critic(self, draws: Draws) -> Critic:

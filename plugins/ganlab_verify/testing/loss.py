@@ -45,7 +45,7 @@ class LossConformance(TrainedConformance):
         return None
 
     def _parts(self) -> dict[str, Any]:
-        loss, dataset = self.make(), parts.dataset(self.sample_shape)
+        loss, dataset = self.make(), parts.Given(parts.dataset(self.sample_shape))
         if (architecture := self.architecture()) is not None:
             return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
         if scores_itself(loss) or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
@@ -54,7 +54,7 @@ class LossConformance(TrainedConformance):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
             return {"loss": loss, "architecture": networks, "dataset": dataset}
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
-        return {"loss": loss, "architecture": networks, "dataset": parts.LabelledPoints(self.sample_shape)}
+        return {"loss": loss, "architecture": networks, "dataset": parts.Given(parts.LabelledPoints(self.sample_shape))}
 
     def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE, changed: float = 0.0) -> dict[str, tf.Tensor]:
         return self._of(self.make(), tf.constant(real), tf.constant(fake), changed)
@@ -194,4 +194,6 @@ class LossConformance(TrainedConformance):
             latent=tf.zeros([rows, self.latent_dim if architecture is None else int(architecture.latent_dim)]),
             real_outputs=real_outputs,
             fake_outputs=fake_outputs,
+            conditions=drawn(2),
+            source=drawn(*self.sample_shape),
         )
