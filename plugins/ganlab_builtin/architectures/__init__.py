@@ -9,6 +9,7 @@ from ganlab_builtin.architectures.biggan_deep import BigGANDeep
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
+from ganlab_builtin.architectures.infogan import InfoGAN
 from ganlab_builtin.architectures.latents import Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
@@ -16,6 +17,7 @@ from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
 from ganlab_builtin.architectures.unit_pixels import UnitPixels
+from ganlab_builtin.architectures.with_head import WithHead
 
 
 @ganlab.hookimpl
@@ -28,6 +30,7 @@ def ganlab_architectures() -> dict[str, type]:
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,
+        "infogan": InfoGAN,
         "latents": Latents,
         "lip_convnet": LipConvNet,
         "mlp": MLP,
@@ -35,4 +38,5 @@ def ganlab_architectures() -> dict[str, type]:
         "resnet": ResNet,
         "sndcgan": SNDCGAN,
         "unit_pixels": UnitPixels,
+        "with_head": WithHead,
     }
