@@ -65,6 +65,7 @@ class Batch:
         latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32. The core always gives them.
         real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
         fake_outputs: The same for the samples.
+        side: The side outputs of augmentations by name, one for each row of both `real` and `fake`.
     """
 
     real: tf.Tensor
@@ -75,6 +76,7 @@ class Batch:
     latent: tf.Tensor = None
     real_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
     fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
+    side: Mapping[str, tf.Tensor] = field(default_factory=dict)
 
 
 class Replica(Protocol):

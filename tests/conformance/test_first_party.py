@@ -78,6 +78,7 @@ ARGUMENTS = {
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_side": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.infogan": lambda: {
         "architecture": ganlab.component("architectures", "mlp")(width=8, latent_dim=9),
         "categories": 4,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -33,8 +34,10 @@ class Calls:
         labels: tf.Tensor | None,
         draws: Draws | None = None,
         stream: int = 0,
+        side: Mapping[str, tf.Tensor] = MappingProxyType({}),
     ) -> None:
         """Takes the network and what it computes with; `draws` is None for layers as in inference."""
+        self._side = {name: side[name] for name in network.sides if name in side}
         self._network, self.weights, self._labels, self._draws = network, weights, labels, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers
@@ -64,9 +67,10 @@ class Calls:
         return self.buffers
 
     def _called(self, x: Any) -> Any:
-        labels = labels_of_rows(self._network, self._labels, x)
-        training = self._noise is not None
-        y, buffers = self._network(x, self.weights, self.buffers, labels=labels, noise=self._noise, training=training)
+        labels = of_rows(self._network, self._labels, x) if self._network.conditional else None
+        side = {name: of_rows(self._network, value, x) for name, value in self._side.items()}
+        given: Any = {"labels": labels, "side": side, "noise": self._noise, "training": self._noise is not None}
+        y, buffers = self._network(x, self.weights, self.buffers, **given)
         if self.keeps_buffers:
             self.buffers = buffers
         self._last = x, y
@@ -120,20 +124,20 @@ class Wrapped(Deferred):
         return Wrapped(*own, lambda weights: self.at(weights).witnessed(witness), self.weights)
 
 
-def labels_of_rows(network: Network, labels: tf.Tensor | None, x: Any) -> tf.Tensor | None:
-    """The labels of the rows of an input: the batch's, repeated if it has several batches below each other.
+def of_rows(network: Network, values: tf.Tensor | None, x: Any) -> tf.Tensor | None:
+    """The labels, or another value, of the rows of an input: the batch's, repeated if it has several batches in turn.
 
     Raises:
         ContractError: The number of rows is not a multiple of the batch.
     """
-    if labels is None or not network.conditional:
+    if values is None:
         return None
-    rows, known = tf.nest.flatten(x)[0].shape[0], labels.shape[0]
+    rows, known = tf.nest.flatten(x)[0].shape[0], values.shape[0]
     if rows == known:
-        return labels
+        return values
     if not rows or not known or rows % known:
         raise ContractError(
             f"The {network.role} of a conditional architecture is called with {rows} rows where the batch has {known}: "
             "each row has its example's label, so call it with the batch's rows, or a multiple of them."
         )
-    return tf.tile(labels, [rows // known])
+    return tf.tile(values, [rows // known, *[1] * (len(values.shape) - 1)])

@@ -40,6 +40,11 @@ def takes(model: keras.Model, shape: tuple[int, ...], count: int) -> bool:
     )
 
 
+def side_inputs(model: keras.Model, count: int) -> tuple[str, ...]:
+    """The names of a model's inputs after the first so many: what augmentations give beside examples."""
+    return tuple(x.name for x in _inputs(model)[count:])
+
+
 def described_inputs(model: keras.Model) -> str:
     """The inputs of a model as messages name them."""
     return " and ".join(f"{x.name} {tuple(x.shape[1:])}" for x in _inputs(model))
@@ -65,9 +70,13 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
     return " or ".join(map(str, shapes))
 
 
-def weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers."""
+def weighted_classes(model: keras.Model, sides: int = 0) -> int | None:
+    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers.
+
+    `sides` is the number of its inputs after that one, for side outputs.
+    """
     inputs = _inputs(model)
+    inputs = inputs[: len(inputs) - sides]
     if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
         return None
     return int(inputs[-1].shape[1])

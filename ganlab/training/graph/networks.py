@@ -26,6 +26,7 @@ from ganlab.training.graph.models import (
     described_inputs,
     keras_model,
     outputs_of,
+    side_inputs,
     takes,
     weighted_classes,
 )
@@ -45,6 +46,7 @@ class Network:
         outputs: The names of its outputs.
         scores: Whether its output is scores, one a row, as the critic's is.
         input_shape: The shape of one example or latent vector that it takes, besides labels; None for other inputs.
+        sides: The names of a critic's inputs after these, for side outputs of augmentations.
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
@@ -60,6 +62,7 @@ class Network:
         side: str = GENERATOR,
         outputs: tuple[str, ...] = (),
         input_shape: tuple[int, ...] | None = None,
+        sides: tuple[str, ...] = (),
         conditional: bool = False,
         rematerialize: bool = False,
     ) -> None:
@@ -70,9 +73,9 @@ class Network:
         """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
-        self.side, self.outputs, self.input_shape = side, outputs, input_shape
+        self.side, self.outputs, self.input_shape, self.sides = side, outputs, input_shape, sides
         self.scores = side == CRITIC and SCORE in outputs
-        self.classes = weighted_classes(model) if conditional else None
+        self.classes = weighted_classes(model, len(sides)) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -84,6 +87,7 @@ class Network:
         buffers: Mapping[str, tf.Tensor],
         *,
         labels: tf.Tensor | None = None,
+        side: Mapping[str, tf.Tensor] | None = None,
         noise: NoiseSource | None = None,
         training: bool = True,
     ) -> tuple[Any, Tensors]:
@@ -95,6 +99,7 @@ class Network:
             buffers: Values for `self.buffers`.
             labels: The class of each row, `(n,)` int64, for a conditional network; for one with `classes` also the
                 weight of each class in each row, `(n, classes)` float32. Else ignored.
+            side: The side outputs of augmentations for each row, for a critic with such inputs.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
@@ -108,7 +113,7 @@ class Network:
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
         with plugin_code(self._maker, f"its {self.role}"):
-            inputs = self.inputs(x, labels)
+            inputs = self.inputs(x, labels, side)
             if self._segments and training:
                 y, after, losses = self._segments(inputs, mapping, noise)
             else:
@@ -121,13 +126,19 @@ class Network:
         left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
-    def inputs(self, x: Any, labels: Any) -> Any:
-        """The argument of the model's call: its input, or a list of that and the labels as it takes them."""
+    def inputs(self, x: Any, labels: Any, side: Mapping[str, tf.Tensor] | None = None) -> Any:
+        """The argument of the model's call: its input, or a list of that, the labels as it takes them, and the rest."""
+        if missing := [name for name in self.sides if name not in (side or {})]:
+            raise IncompatibleError(
+                f"The {self.role} {self.model.name!r} takes {missing[0]!r} beside examples, and no augmentation gives "
+                "it here. Use one whose apply returns it, and no constraint that scores examples before augmentation."
+            )
+        rest = [side[name] for name in self.sides] if side else []
         if not self.conditional:
-            return x
+            return [x, *rest] if rest else x
         if self.classes is not None and labels.dtype.is_integer:
             labels = tf.one_hot(labels, self.classes)
-        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels]
+        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels, *rest]
 
     @property
     def synchronizes(self) -> str:
@@ -153,7 +164,8 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
         given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
-        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        augmented = bool(experiment.augmentations)
+        networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in ROLES}
         networks |= _further(architecture, shape, **given)
     _check_outputs(experiment.loss, networks[CRITIC])
     _check_names(experiment, networks)
@@ -200,6 +212,7 @@ def _network(
     architecture: Architecture,
     shape: tuple[int, ...],
     loss: Loss | None = None,
+    augmented: bool = False,
     *,
     classes: int | None,
     rematerialize: bool = False,
@@ -209,14 +222,16 @@ def _network(
     with plugin_code(maker, role):
         model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    own = role == CRITIC and not takes(model, shape, 1 + conditional)
-    if own and (loss is None or not scores_itself(loss)):
+    scored = loss is not None and scores_itself(loss)
+    sides = side_inputs(model, 1 + conditional) if role == CRITIC and augmented and not scored else ()
+    own = role == CRITIC and not takes(model, shape, 1 + conditional + len(sides))
+    if own and not scored:
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
             f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
-            "example losses.ali, or a critic of examples."
+            "example losses.ali, an augmentation that gives further inputs, or a critic of examples."
         )
-    if own:
+    if own or sides:
         output = graph_of(model).output
     else:
         inputs, count = keras.Input(input_shape), weighted_classes(model)
@@ -230,7 +245,8 @@ def _network(
         maker=maker,
         side=role,
         outputs=tuple(output) if isinstance(output, dict) else (SCORE,),
-        input_shape=None if own else input_shape,
+        input_shape=None if own or sides else input_shape,
+        sides=sides,
         conditional=conditional,
         rematerialize=rematerialize,
     )

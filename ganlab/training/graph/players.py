@@ -130,6 +130,7 @@ class Player:
         labels: tf.Tensor | None,
         draws: Draws | None = None,
         stream: int = 0,
+        side: Tensors | None = None,
         **others: NetworkFunction,
     ) -> tuple[Calls, NetworkFunction]:
         """The network as a function of its input: its calls before any constraint, and as its constraints wrap them.
@@ -138,11 +139,12 @@ class Player:
             effective: The weights, reparameterized.
             buffers: The values of its buffers.
             labels: The class of each row of a batch, for a conditional network.
+            side: The side outputs of augmentations for each row, for a critic that has inputs for them.
             draws: The source of random numbers in training; None for layers as in inference.
             stream: The stream of these numbers.
             **others: Other networks by role, for constraints that take them.
         """
-        plain = Calls(self.network, effective, buffers, labels, draws, stream)
+        plain = Calls(self.network, effective, buffers, labels, draws, stream, side or {})
         return plain, self.stack.transform(plain, draws, scores=self.network.scores, **others)
 
     def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:

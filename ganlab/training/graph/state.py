@@ -21,7 +21,7 @@ from ganlab.training.graph.plugin_state import tensors
 from ganlab.training.graph.replica import Draws
 from ganlab.training.graph.roles import CRITIC, GENERATOR, role_of
 from ganlab.training.graph.stack import same_weights
-from ganlab.training.graph.values import Ahead, Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values, side_of
 from ganlab.training.graph.variables import raw, read, untrained, values_of
 
 
@@ -101,11 +101,12 @@ class TrainingState:
             role: Its role.
             draws: The source of random numbers; None for layers as in inference.
             values: What the update computes with.
-            data: The update's rows, whose `labels` a conditional network takes.
+            data: The update's rows, whose `labels` a conditional network takes, and side outputs a critic that has
+                inputs for them.
             stream: The stream that its layers draw from.
         """
         player, own = self.players[role], values.players[role]
-        others: dict[str, NetworkFunction] = {}
+        others: dict[str, Any] = {"side": side_of(data)}
         if player.role.side != CRITIC:
             others[CRITIC] = self.deferred(CRITIC, draws, values, data, stream)
         effective = player.stack.effective(own)

@@ -18,6 +18,7 @@ from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
 from ganlab_builtin.architectures.unit_pixels import UnitPixels
 from ganlab_builtin.architectures.with_head import WithHead
+from ganlab_builtin.architectures.with_side import WithSide
 
 
 @ganlab.hookimpl
@@ -39,4 +40,5 @@ def ganlab_architectures() -> dict[str, type]:
         "sndcgan": SNDCGAN,
         "unit_pixels": UnitPixels,
         "with_head": WithHead,
+        "with_side": WithSide,
     }

@@ -64,7 +64,13 @@ def heads_of(critic: keras.Model, heads: Mapping[str, int]) -> dict[str, Any]:
             "whose critic is a keras.Model(inputs, outputs)."
         )
     score = critic.output["score"] if isinstance(critic.output, dict) else critic.output
-    features = score._keras_history.operation.input
+    last = score._keras_history.operation
+    if isinstance(last, keras.Model):
+        raise ganlab.IncompatibleError(
+            f"The score of the critic {critic.name!r} is that of a model in it, {last.name!r}, whose layers it does "
+            "not show. Put architectures.with_head inside the architecture that adds to its critic, not around it."
+        )
+    features = last.input
     if isinstance(features, (list, tuple)):  # a layer of features and labels
         features = features[0]
     return {name: keras.layers.Dense(width, dtype="float32", name=name)(features) for name, width in heads.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import ganlab
 from ganlab.bounds import Ge
@@ -75,8 +75,8 @@ class Info(AroundAGame):
         networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss, plus what Q misses, `(n,)`."""
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        game = super().generator(fake_scores, real_scores, **given)
+        others: dict[str, Any] = {"batch": batch, "replica": replica, "state": state, "networks": networks}
+        game = super().generator(fake_scores, real_scores, **others)
         read = networks[CODE](batch.fake) if networks and CODE in networks else batch.fake_outputs
         missed, information = self._missed(read, batch.latent)
         if information is not None:

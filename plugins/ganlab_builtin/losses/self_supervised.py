@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import ganlab
 from ganlab.bounds import Ge
@@ -77,8 +77,8 @@ class SelfSupervised(AroundAGame):
         networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
         """The game's loss, plus `alpha` times the cross-entropy of rotations of samples, `(n,)`."""
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        game = super().generator(fake_scores, real_scores, **given)
+        others: dict[str, Any] = {"batch": batch, "replica": replica, "state": state, "networks": networks}
+        game = super().generator(fake_scores, real_scores, **others)
         missed, right = _rotations(batch.fake, batch.fake_outputs, networks)
         replica.log("sample_accuracy", right)
         return game + self.alpha * missed

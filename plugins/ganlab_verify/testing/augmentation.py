@@ -54,7 +54,7 @@ class AugmentationConformance(TrainedConformance):
         made = self.make()
         applied = Augmentations([made], [type(made).__name__])
         given = self._examples(dataset) if x is None else x
-        return applied.apply(given, applied.initialize(), draws or _draws(), "real")
+        return applied.apply({"real": given}, applied.initialize(), draws or _draws())[0]["real"]
 
     @staticmethod
     def _examples(dataset: Dataset) -> tf.Tensor:
