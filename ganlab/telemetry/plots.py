@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ganlab.lazy import require
 from ganlab.support.signals import undisturbed
+from ganlab.support.terminal import line
 
 Array = npt.NDArray[Any]
 Critic = Callable[[Array], Array]
@@ -26,6 +27,9 @@ _GAP_GREY = 128
 _SURFACE_POINTS = 128
 _LEVELS = 18
 _MARGIN = 0.15
+
+# Characters of a text.
+_WIDEST = 200
 
 REAL, FAKE = "#e8871e", "#1f5fa8"
 
@@ -81,6 +85,49 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     png = io.BytesIO()
     Image.fromarray(canvas.squeeze(-1) if channels == 1 else canvas).save(png, "PNG")
     return png.getvalue()
+
+
+def page(shown: Array | list[str], columns: int | None = None) -> bytes:
+    """What a dataset shows of samples as a PNG: a grid of images, or texts below each other."""
+    return text_page(shown) if isinstance(shown, list) else image_grid(shown, columns)
+
+
+def text_page(texts: Sequence[str]) -> bytes:
+    """Texts as lines of a picture: a PNG.
+
+    Each is cut to 200 characters; what is not printable, or not of Latin 1, is drawn as an escape.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    page = "\n".join(line(text)[:_WIDEST].encode("latin-1", "backslashreplace").decode("latin-1") for text in texts)
+    font, left = ImageFont.load_default(size=14), 8
+    _, _, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).multiline_textbbox((left, left), page, font)
+    image = Image.new("L", (math.ceil(right) + left, math.ceil(bottom) + left), 255)
+    ImageDraw.Draw(image).multiline_text((left, left), page, 0, font)
+    png = io.BytesIO()
+    image.save(png, "PNG")
+    return png.getvalue()
+
+
+def series(x: Array, height: int = 64) -> Array:
+    """Series as images, a line from left to right each, all of one scale; `ganlab.Dataset.show` may return them.
+
+    Args:
+        x: `(n, length)`, or `(n, length, lines)` for several lines in one image. Values that are not finite are zero.
+        height: The images' height in pixels; the width is twice that, or the length if that is more.
+
+    Returns:
+        `(n, height, width, 1)`, 1 on a line and -1 elsewhere.
+    """
+    lines = np.nan_to_num(np.asarray(x, np.float64).reshape(*x.shape[:2], -1), posinf=0.0, neginf=0.0)
+    places = np.linspace(0, lines.shape[1] - 1, max(2 * height, lines.shape[1]))
+    before, after = np.floor(places).astype(int), np.ceil(places).astype(int)
+    at = lines[:, before] + (places - before)[:, None] * (lines[:, after] - lines[:, before])
+    rows = np.rint((lines.max() - at) / max(np.ptp(lines), 1e-12) * (height - 1))
+    last = np.concatenate([rows[:, :1], rows[:, :-1]], axis=1)  # a column reaches to where the one before it ended
+    row = np.arange(height)[:, None, None]
+    ink = (row >= np.minimum(rows, last)[:, None]) & (row <= np.maximum(rows, last)[:, None])
+    return np.where(ink.any(axis=-1), 1.0, -1.0).astype(np.float32)[..., None]
 
 
 def scatter(real: Array | None, fake: Array, critic: Critic | None = None) -> bytes:

@@ -16,6 +16,7 @@ from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
+from ganlab_builtin.architectures.text_resnet import TextResNet
 from ganlab_builtin.architectures.unit_pixels import UnitPixels
 from ganlab_builtin.architectures.with_head import WithHead
 from ganlab_builtin.architectures.with_side import WithSide
@@ -38,6 +39,7 @@ def ganlab_architectures() -> dict[str, type]:
         "r3gan": R3GAN,
         "resnet": ResNet,
         "sndcgan": SNDCGAN,
+        "text_resnet": TextResNet,
         "unit_pixels": UnitPixels,
         "with_head": WithHead,
         "with_side": WithSide,

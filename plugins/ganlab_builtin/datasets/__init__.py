@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.characters import Characters
 from ganlab_builtin.datasets.digits import Digits
 from ganlab_builtin.datasets.glyphs import Glyphs
 from ganlab_builtin.datasets.image_folder import ImageFolder
@@ -24,6 +25,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     """The datasets of this package."""
     return {
         "arrays": Arrays,
+        "characters": Characters,
         "digits": Digits,
         "gaussian_grid": GaussianGrid,
         "gaussian_ring": GaussianRing,
@@ -44,6 +46,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
 
 __all__ = [
     "Arrays",
+    "Characters",
     "Digits",
     "GaussianGrid",
     "GaussianMixture",
