@@ -18,7 +18,6 @@ from ganlab.telemetry.plots import (
     scatter,
     series,
     square_around,
-    text_page,
 )
 
 _COLOURS = (FAKE, REAL, "#2a8c5a", "#a03070")
@@ -149,6 +148,5 @@ __all__ = [
     "series",
     "square_around",
     "surface",
-    "text_page",
     "ways_through",
 ]

@@ -59,14 +59,10 @@ class Dataset:
         raise NotImplementedError
 
     def show(self, x: np.ndarray) -> np.ndarray | list[str] | None:
-        """Samples as people see them, where they are neither images nor points in the plane: called by the host.
+        """Samples as people see them, where they are neither images nor points in the plane.
 
-        Args:
-            x: `(n, *sample_shape)` float32, the generator's or the set's own.
-
-        Returns:
-            Images, `(n, height, width, 1 or 3)` in [-1, 1], for example those of `ganlab.pictures.series`, or a text
-            for each sample; None for the picture that suits their shape, if any does.
+        From `(n, *sample_shape)` float32: images, `(n, height, width, 1 or 3)` in [-1, 1], for example those of
+        `ganlab.pictures.series`, or a text for each sample; None for the picture that suits their shape, if any does.
         """
         del x
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -88,36 +88,28 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
 
 
 def page(shown: Array | list[str], columns: int | None = None) -> bytes:
-    """What a dataset shows of samples as a PNG: a grid of images, or texts below each other."""
-    return text_page(shown) if isinstance(shown, list) else image_grid(shown, columns)
+    """A PNG of what a dataset shows: a grid of images, or texts below each other, each cut to 200 characters.
 
-
-def text_page(texts: Sequence[str]) -> bytes:
-    """Texts as lines of a picture: a PNG.
-
-    Each is cut to 200 characters; what is not printable, or not of Latin 1, is drawn as an escape.
+    In texts everything that is not printable, or not of Latin 1, is drawn as an escape.
     """
+    if not isinstance(shown, list):
+        return image_grid(shown, columns)
     from PIL import Image, ImageDraw, ImageFont
 
-    page = "\n".join(line(text)[:_WIDEST].encode("latin-1", "backslashreplace").decode("latin-1") for text in texts)
-    font, left = ImageFont.load_default(size=14), 8
-    _, _, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).multiline_textbbox((left, left), page, font)
-    image = Image.new("L", (math.ceil(right) + left, math.ceil(bottom) + left), 255)
-    ImageDraw.Draw(image).multiline_text((left, left), page, 0, font)
-    png = io.BytesIO()
+    text = "\n".join(line(each)[:_WIDEST].encode("latin-1", "backslashreplace").decode("latin-1") for each in shown)
+    font = ImageFont.load_default(size=14)
+    _, _, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).multiline_textbbox((8, 8), text, font)
+    image, png = Image.new("L", (math.ceil(right) + 8, math.ceil(bottom) + 8), 255), io.BytesIO()
+    ImageDraw.Draw(image).multiline_text((8, 8), text, 0, font)
     image.save(png, "PNG")
     return png.getvalue()
 
 
 def series(x: Array, height: int = 64) -> Array:
-    """Series as images, a line from left to right each, all of one scale; `ganlab.Dataset.show` may return them.
+    """Series `(n, length)`, or `(n, length, lines)`, as images `(n, height, width, 1)` of lines, all of one scale.
 
-    Args:
-        x: `(n, length)`, or `(n, length, lines)` for several lines in one image. Values that are not finite are zero.
-        height: The images' height in pixels; the width is twice that, or the length if that is more.
-
-    Returns:
-        `(n, height, width, 1)`, 1 on a line and -1 elsewhere.
+    A line is 1, the rest -1; values that are not finite are zero. The width is twice the height, or the length if that
+    is more.
     """
     lines = np.nan_to_num(np.asarray(x, np.float64).reshape(*x.shape[:2], -1), posinf=0.0, neginf=0.0)
     places = np.linspace(0, lines.shape[1] - 1, max(2 * height, lines.shape[1]))

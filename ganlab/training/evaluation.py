@@ -79,14 +79,11 @@ class Evaluation(Reports):
 
     def _picture(self, *, trial: bool) -> bytes | None:
         count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
-        columns = None
-        if self._sample.classes and not self._points:
-            samples, columns = rows_of_classes(self._sample, seed)
-        else:
-            samples = self._sample(count, seed)
-        if (given := shown(self._experiment.dataset, samples if columns else samples[:_IMAGES])) is not None:
+        grid = self._sample.classes and not self._points
+        samples, columns = rows_of_classes(self._sample, seed) if grid else (self._sample(count, seed), None)
+        if (given := shown(self._experiment.dataset, samples if grid else samples[:_IMAGES])) is not None:
             return page(given, columns)
-        if columns:
+        if grid:
             return image_grid(samples, columns)
         scored = self._score if self._score.of_examples else None
         if self._points and self._real is None:

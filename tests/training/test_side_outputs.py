@@ -116,7 +116,7 @@ class Short(ganlab.Augmentation):
 
 @pytest.mark.parametrize("wrong", [[Short()], [Shift(), Shift()]])
 def test_a_side_output_has_a_row_for_each_example_and_a_name_of_its_own(wrong):
-    with pytest.raises(ganlab.ContractError, match="returned the side output 't' of shape"):
+    with pytest.raises(ganlab.ContractError, match="returned side outputs, side/t, without a row for each"):
         training(augmentations=wrong).train(1)
 
 

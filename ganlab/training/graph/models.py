@@ -71,12 +71,8 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
 
 
 def weighted_classes(model: keras.Model, sides: int = 0) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers.
-
-    `sides` is the number of its inputs after that one, for side outputs.
-    """
-    inputs = _inputs(model)
-    inputs = inputs[: len(inputs) - sides]
+    """The classes of a model whose last input but some is `(n, classes)` of floats; None for one that takes numbers."""
+    inputs = _inputs(model)[: -sides or None]
     if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
         return None
     return int(inputs[-1].shape[1])
