@@ -125,7 +125,7 @@ ATTRIBUTES = {
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.ali": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "ali")()},
     "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
-    "losses.info": {"architecture": lambda self: ganlab.component("architectures", "infogan")()},
+    "losses.info": {"architecture": lambda self: ganlab.component("architectures", "infogan")(shared=False)},
     "losses.self_supervised": {
         "sample_shape": (8, 8, 1),
         "architecture": lambda self: ganlab.component("architectures", "with_head")(
