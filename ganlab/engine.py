@@ -22,7 +22,7 @@ from ganlab.training.graph.latents import latents_of_samples
 from ganlab.training.graph.networks import SCORE, Network, build_networks, scores_itself
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler
+from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler, shown
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -90,6 +90,7 @@ __all__ = [
     "scores_itself",
     "sentence",
     "set_arithmetic",
+    "shown",
     "specs_of",
     "train",
     "unique_names",

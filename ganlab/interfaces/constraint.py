@@ -67,6 +67,7 @@ class Batch:
         fake_outputs: The same for the samples.
         conditions: Those of the real examples, for which the samples are made, or None.
         source: What the samples are made from: the real examples' own in a dataset of pairs, or None.
+        side: The side outputs of augmentations by name, one for each row of both `real` and `fake`.
     """
 
     real: tf.Tensor
@@ -79,6 +80,7 @@ class Batch:
     fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
     conditions: tf.Tensor | None = None
     source: tf.Tensor | None = None
+    side: Mapping[str, tf.Tensor] = field(default_factory=dict)
 
 
 class Replica(Protocol):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ganlab.interfaces.optional_parameters import takes_optional
 
 if TYPE_CHECKING:
+    import numpy as np
     import tensorflow as tf
 
 
@@ -74,6 +75,15 @@ class Dataset:
         Sources without partners are the examples of another dataset, `experiment.source`.
         """
         raise NotImplementedError
+
+    def show(self, x: np.ndarray) -> np.ndarray | list[str] | None:
+        """Samples as people see them, where they are neither images nor points in the plane.
+
+        From `(n, *sample_shape)` float32: images, `(n, height, width, 1 or 3)` in [-1, 1], for example those of
+        `ganlab.pictures.series`, or a text for each sample; None for the picture that suits their shape, if any does.
+        """
+        del x
+        return None
 
     def fingerprint(self) -> dict[str, Any]:
         """Facts about the data that a resumed run must find unchanged, so that it never silently trains on other data.

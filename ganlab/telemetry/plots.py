@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ganlab.lazy import require
 from ganlab.support.signals import undisturbed
+from ganlab.support.terminal import line
 
 Array = npt.NDArray[Any]
 Critic = Callable[[Array], Array]
@@ -26,6 +27,9 @@ _GAP_GREY = 128
 _SURFACE_POINTS = 128
 _LEVELS = 18
 _MARGIN = 0.15
+
+# Characters of a text.
+_WIDEST = 200
 
 REAL, FAKE = "#e8871e", "#1f5fa8"
 
@@ -88,6 +92,41 @@ def image_grid(samples: Array, columns: int | None = None, sources: Array | None
     png = io.BytesIO()
     Image.fromarray(canvas.squeeze(-1) if channels == 1 else canvas).save(png, "PNG")
     return png.getvalue()
+
+
+def page(shown: Array | list[str], columns: int | None = None) -> bytes:
+    """A PNG of what a dataset shows: a grid of images, or texts below each other, each cut to 200 characters.
+
+    In texts everything that is not printable, or not of Latin 1, is drawn as an escape.
+    """
+    if not isinstance(shown, list):
+        return image_grid(shown, columns)
+    from PIL import Image, ImageDraw, ImageFont
+
+    text = "\n".join(line(each)[:_WIDEST].encode("latin-1", "backslashreplace").decode("latin-1") for each in shown)
+    font = ImageFont.load_default(size=14)
+    _, _, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).multiline_textbbox((8, 8), text, font)
+    image, png = Image.new("L", (math.ceil(right) + 8, math.ceil(bottom) + 8), 255), io.BytesIO()
+    ImageDraw.Draw(image).multiline_text((8, 8), text, 0, font)
+    image.save(png, "PNG")
+    return png.getvalue()
+
+
+def series(x: Array, height: int = 64) -> Array:
+    """Series `(n, length)`, or `(n, length, lines)`, as images `(n, height, width, 1)` of lines, all of one scale.
+
+    A line is 1, the rest -1; values that are not finite are zero. The width is twice the height, or the length if that
+    is more.
+    """
+    lines = np.nan_to_num(np.asarray(x, np.float64).reshape(*x.shape[:2], -1), posinf=0.0, neginf=0.0)
+    places = np.linspace(0, lines.shape[1] - 1, max(2 * height, lines.shape[1]))
+    before, after = np.floor(places).astype(int), np.ceil(places).astype(int)
+    at = lines[:, before] + (places - before)[:, None] * (lines[:, after] - lines[:, before])
+    rows = np.rint((lines.max() - at) / max(np.ptp(lines), 1e-12) * (height - 1))
+    last = np.concatenate([rows[:, :1], rows[:, :-1]], axis=1)  # a column reaches to where the one before it ended
+    row = np.arange(height)[:, None, None]
+    ink = (row >= np.minimum(rows, last)[:, None]) & (row <= np.maximum(rows, last)[:, None])
+    return np.where(ink.any(axis=-1), 1.0, -1.0).astype(np.float32)[..., None]
 
 
 def scatter(real: Array | None, fake: Array, critic: Critic | None = None) -> bytes:

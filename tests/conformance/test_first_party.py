@@ -79,6 +79,12 @@ ARGUMENTS = {
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unet": lambda: {"channels": 4, "depth": 2},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_side": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.infogan": lambda: {
+        "architecture": ganlab.component("architectures", "mlp")(width=8, latent_dim=9),
+        "categories": 4,
+    },
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.
@@ -125,6 +131,13 @@ ATTRIBUTES = {
     "losses.cycle": {"architecture": lambda self: ganlab.component("architectures", "cyclegan")(width=8)},
     "evaluators.condition_accuracy": {"dataset": lambda self: ganlab.component("datasets", "showers")()},
     "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
+    "losses.info": {"architecture": lambda self: ganlab.component("architectures", "infogan")(shared=False)},
+    "losses.self_supervised": {
+        "sample_shape": (8, 8, 1),
+        "architecture": lambda self: ganlab.component("architectures", "with_head")(
+            architecture=ganlab.component("architectures", "mlp")(width=8, depth=1)
+        ),
+    },
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},
     # Two stages of the four that 32 pixels have, since XLA compiles each of its grouped convolutions, on every replica.

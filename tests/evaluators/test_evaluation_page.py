@@ -75,12 +75,17 @@ def test_the_figures_are_those_that_the_page_lists(tmp_path):
         def __call__(self, n, seed, labels=None):
             return ring.exact_sample(n, seed)
 
-    ring = ganlab.component("datasets", "gaussian_ring")()
+    ring, texts = (ganlab.component("datasets", name)() for name in ("gaussian_ring", "characters"))
     listed = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
+
+    def write(n, seed):
+        return texts.examples(np.arange(n), seed).numpy()
+
     for name in ganlab_evaluators():
         arguments = {"samples": 20, **({"features": Sign()} if name in CLASSIFYING else {})}
         arguments |= PROTOCOL if name == "published_scores" else {}
         evaluator = ganlab.component("evaluators", name)(**arguments)
-        figures = [figure for figure in evaluator.evaluate(Ring(), ring, None) if not figure.startswith("class/")]
+        found = evaluator.evaluate(*((write, texts) if name == "ngrams" else (Ring(), ring)), None)
+        figures = [figure for figure in found if not figure.startswith("class/")]
         said = re.findall(r"`(\w+)`", listed[name]) or ["distance", "real_against_real"]  # "same"
         assert figures == said, name

@@ -11,7 +11,7 @@ from ganlab.errors import ContractError
 from ganlab.training.graph.networks import Network, NetworkFunction, as_outputs, as_scores
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.values import SIDE, Tensors
 
 
 class Calls:
@@ -128,7 +128,7 @@ def given_to(network: Network, data: Tensors, x: Any) -> Tensors:
     """
     # A dict may leave out the latent vectors.
     names = ["labels"] * network.conditional + [*network.given] + ["latent"] * isinstance(x, Mapping)
-    given = {name: data[name] for name in names if name in data}
+    given = {name: data[at] for name in names for at in (name, SIDE + name) if at in data}
     if not given or not (network.conditional or network.given):
         return {}
     rows, known = tf.nest.flatten(x)[0].shape[0], next(iter(given.values())).shape[0]

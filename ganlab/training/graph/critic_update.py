@@ -52,9 +52,9 @@ class CriticUpdate(Update):
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors and samples, augmented."""
         data, buffers = self.generated(draws, values, data)
-        augment = self.state.augmentations.apply
-        changed = {name: augment(data[name], values.augmentations, draws, name) for name in ("real", "fake")}
-        return {**data, **changed}, buffers
+        pair = {"real": data["real"], "fake": data["fake"]}
+        changed, side = self.state.augmentations.apply(pair, values.augmentations, draws)
+        return {**data, **changed, **side}, buffers
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""

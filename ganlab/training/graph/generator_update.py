@@ -64,13 +64,14 @@ class GeneratorUpdate(Update):
             own, networks = self.functions(draws, values, data)
             networks[CRITIC] = critic
             fake = own[GENERATOR](data["latent"])
-            seen = state.augmentations.apply(fake, values.augmentations, draws, "generator")
-            batch = replace(batch_of(data, self.size, draws), fake=seen)
-            if self.experiment.loss.pairs:
-                real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
-                batch = replace(batch, real=real)
-            scores, paired = self.scored(critic, networks, batch, draws, log)
-            loss = self._loss.value(self.side, scores, paired, values.loss, networks, draws, log)
+            paired = {"paired": data["real"]} if self.experiment.loss.pairs else {}
+            seen, side = state.augmentations.apply({"generator": fake, **paired}, values.augmentations, draws)
+            if side:  # the critic of these rows
+                data = {**data, **side}
+                networks[CRITIC] = critic = state.function(CRITIC, draws, values, data, self.stream)
+            batch = replace(batch_of(data, self.size, draws), fake=seen["generator"], real=seen.get("paired"))
+            scores, scored = self.scored(critic, networks, batch, draws, log)
+            loss = self._loss.value(self.side, scores, scored, values.loss, networks, draws, log)
             batch = replace(batch, fake=fake)
             objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)
             total = objective.total(self.size, self.shares)

@@ -73,6 +73,11 @@ def _fits(x: Any, shape: tuple[int, ...]) -> bool:
     return len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
 
 
+def side_inputs(model: keras.Model, count: int, given: Collection[str]) -> tuple[str, ...]:
+    """The names of a model's inputs but `given` after the first so many: what augmentations give beside examples."""
+    return tuple(x.name for x in _inputs(model) if x.name not in given)[count:]
+
+
 def described_inputs(model: keras.Model) -> str:
     """The inputs of a model as messages name them."""
     return " and ".join(f"{x.name} {tuple(x.shape[1:])}" for x in _inputs(model))

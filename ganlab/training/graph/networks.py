@@ -28,6 +28,7 @@ from ganlab.training.graph.models import (
     given_inputs,
     keras_model,
     outputs_of,
+    side_inputs,
     takes,
     weighted_classes,
 )
@@ -50,7 +51,8 @@ class Network:
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
-        given: The names of its inputs that get the conditions and the source of each row.
+        given: The names of its inputs that get the conditions and the source of each row, or side outputs of
+            augmentations.
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
     """
 
@@ -139,6 +141,11 @@ class Network:
         named = x if isinstance(x, Mapping) else {}
         if unknown := [name for name in named if name not in names]:
             raise ContractError(f"The {self.role} has no input {unknown[0]!r}; they are {', '.join(names)}.")
+        if missing := [name for name in self.given if name not in {**given, **named}]:
+            raise IncompatibleError(
+                f"The {self.role} {self.model.name!r} takes {missing[0]!r} beside examples, and no augmentation gives "
+                "it here. Use one whose apply returns it, and no constraint that scores examples before augmentation."
+            )
         own = [given.get("latent"), *last] if named else [x, *last]
         rest = [name for name in names if name not in self.given]
         # A generator of a source alone has no place for the latent vector.
@@ -169,7 +176,8 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
         given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
-        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        augmented = bool(experiment.augmentations)
+        networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in ROLES}
         networks |= _further(architecture, shape, **given)
     _check_outputs(experiment.loss, networks[CRITIC])
     _check_names(experiment, networks)
@@ -224,6 +232,7 @@ def _network(
     architecture: Architecture,
     shape: tuple[int, ...],
     loss: Loss | None = None,
+    augmented: bool = False,
     *,
     facts: Mapping[str, Any],
     rematerialize: bool = False,
@@ -234,6 +243,9 @@ def _network(
         model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, **facts))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
     given = given_inputs(role, model, facts, input_shape, 1 + conditional)
+    scored = loss is not None and scores_itself(loss)
+    if role == CRITIC and augmented and not scored:
+        given += side_inputs(model, 1 + conditional, given)
     fits = takes(model, input_shape, 1 + conditional, given)
     own = role == CRITIC and not fits
     if role == GENERATOR and given and not (fits or len(model.inputs) == len(given) + conditional):
@@ -241,11 +253,11 @@ def _network(
             f"The generator {model.name!r} takes {described_inputs(model)}. Beside {' and '.join(given)} it may take "
             f"its latent vector, {input_shape}, and the labels of a conditional architecture, and nothing else."
         )
-    if own and (loss is None or not scores_itself(loss)):
+    if own and not scored:
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
             f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
-            "example losses.ali, or a critic of examples."
+            "example losses.ali, an augmentation that gives further inputs, or a critic of examples."
         )
     if own or given:
         output = graph_of(model).output

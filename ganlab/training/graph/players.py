@@ -137,7 +137,7 @@ class Player:
         Args:
             effective: The weights, reparameterized.
             buffers: The values of its buffers.
-            data: The labels, conditions and sources of a batch's rows, as far as the network takes them.
+            data: The labels, conditions, sources and side outputs of a batch's rows, as far as the network takes them.
             draws: The source of random numbers in training; None for layers as in inference.
             stream: The stream of these numbers.
             **others: Other networks by role, for constraints that take them.

@@ -73,6 +73,7 @@ class Draws:
         first: The place of the first example in the global batch, an integer scalar tensor; None if this is all of the
             replica's examples.
         recorded: The draws so far, in order.
+        taken: Their numbers.
         given: The numbers to return instead of drawing, or None.
         scratch: Whether this is the scratch trace: collectives are recorded and not made.
         collective: The plugin that made a collective, once one has.
@@ -85,6 +86,7 @@ class Draws:
     replica: tf.Tensor
     first: tf.Tensor | None = None
     recorded: list[Draw] = field(default_factory=list)
+    taken: list[tf.Tensor] = field(default_factory=list)
     given: Sequence[tf.Tensor] | None = None
     scratch: bool = False
     collective: str = ""
@@ -105,8 +107,10 @@ class Draws:
         number = sum(spec.stream == stream for spec in self.recorded)
         self.recorded.append(Draw(kind, tuple(int(n) for n in shape), stream, number))
         if self.given is not None:
-            return self.given[len(self.recorded) - 1]
-        return draw(self.recorded[-1], seed=self.seed, step=self.step, first=self.start)
+            self.taken.append(self.given[len(self.taken)])
+        else:
+            self.taken.append(draw(self.recorded[-1], seed=self.seed, step=self.step, first=self.start))
+        return self.taken[-1]
 
 
 class ReplicaView:

@@ -257,6 +257,21 @@ def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:
     return (np.bincount(labels, minlength=dataset.classes) / count).tolist()
 
 
+def shown(dataset: Dataset, samples: np.ndarray) -> np.ndarray | list[str] | None:
+    """Samples as their dataset shows them: images, or a text each; None where it does not say."""
+    with plugin_code(selector_of(dataset), "show"):
+        given = dataset.show(samples)
+        if given is None or (isinstance(given, list) and len(given) == len(samples) and {*map(type, given)} == {str}):
+            return given
+        images = np.asarray(given)
+    if images.ndim != 4 or len(images) != len(samples) or images.shape[-1] not in (1, 3) or images.dtype.kind != "f":
+        raise ContractError(
+            f"Dataset {type(dataset).__name__} returned {images.dtype} of shape {images.shape} from show for "
+            f"{len(samples)} samples; it must be images, (n, height, width, 1 or 3) of floats, or a list of n texts."
+        )
+    return images
+
+
 def real_examples(experiment: Experiment, n: int) -> np.ndarray:
     """The first examples of the experiment's dataset, at most n: `(<= n, *sample_shape)` float32."""
     return first_examples(experiment.dataset, n, experiment.seed)

@@ -101,7 +101,7 @@ class TrainingState:
             role: Its role.
             draws: The source of random numbers; None for layers as in inference.
             values: What the update computes with.
-            data: The update's rows, of which a network takes labels, conditions or sources.
+            data: The update's rows, of which a network takes labels, conditions, sources or side outputs.
             stream: The stream that its layers draw from.
         """
         player, own = self.players[role], values.players[role]

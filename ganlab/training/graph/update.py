@@ -27,7 +27,7 @@ from ganlab.training.graph.ordering import after_reads
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES
 from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.values import Ahead, Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values, side_of
 from ganlab.training.graph.variables import assign_changed, assign_groups
 
 
@@ -264,4 +264,5 @@ def batch_of(data: Tensors, size: int, draws: Draws) -> Batch:
         latent=data["latent"],
         conditions=data.get("conditions"),
         source=data.get("source"),
+        side=side_of(data),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.characters import Characters
 from ganlab_builtin.datasets.digits import Digits
 from ganlab_builtin.datasets.edges import Edges
 from ganlab_builtin.datasets.glyphs import Glyphs
@@ -26,6 +27,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     """The datasets of this package."""
     return {
         "arrays": Arrays,
+        "characters": Characters,
         "digits": Digits,
         "edges": Edges,
         "gaussian_grid": GaussianGrid,
@@ -48,6 +50,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
 
 __all__ = [
     "Arrays",
+    "Characters",
     "Digits",
     "Edges",
     "GaussianGrid",

@@ -10,6 +10,7 @@ from ganlab_builtin.evaluators.given import ConditionAccuracy, Reconstruction
 from ganlab_builtin.evaluators.kernel import KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
+from ganlab_builtin.evaluators.ngrams import NGrams
 from ganlab_builtin.evaluators.published_scores import PublishedScores
 from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 
@@ -27,6 +28,7 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
         "kid": KernelDistance,
         "label_accuracy": LabelAccuracy,
         "mode_coverage": ModeCoverage,
+        "ngrams": NGrams,
         "precision_recall": PrecisionRecall,
         "published_scores": PublishedScores,
         "reconstruction": Reconstruction,

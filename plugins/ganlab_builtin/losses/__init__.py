@@ -10,9 +10,11 @@ from ganlab_builtin.losses.features import FeatureMatching
 from ganlab_builtin.losses.foresight import Consensus, Unrolled
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.inference import ALI
+from ganlab_builtin.losses.information import Info
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
+from ganlab_builtin.losses.self_supervised import SelfSupervised
 from ganlab_builtin.losses.translation import Cycle, NeuralOT, Pix2Pix
 from ganlab_builtin.losses.transport import CTransform
 
@@ -31,6 +33,7 @@ def ganlab_losses() -> dict[str, type]:
         "feature_matching": FeatureMatching,
         "hinge": Hinge,
         "hkr": HKR,
+        "info": Info,
         "kr": KR,
         "least_squares": LeastSquares,
         "mmd": MMD,
@@ -40,6 +43,7 @@ def ganlab_losses() -> dict[str, type]:
         "pix2pix": Pix2Pix,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
+        "self_supervised": SelfSupervised,
         "top_k": TopK,
         "unrolled": Unrolled,
         "wasserstein": Wasserstein,

@@ -172,6 +172,13 @@ class LossConformance(TrainedConformance):
             for method, value in values.items()
         }
 
+    def _shape_of(self, output: str) -> tuple[int, ...]:
+        """The shape of an output of the critic: that of its own architecture, if it has one."""
+        if (architecture := self.architecture()) is None:
+            return (_CLASSES if output == "logits" else 8,)
+        critic = self.once("critic", lambda: optional.call(architecture.critic, self.sample_shape, classes=_CLASSES))
+        return tuple(critic.output[output].shape[1:])
+
     def _batch(self, loss: Loss, rows: int, changed: float) -> Batch:
         """A batch of labels, outputs and examples for a loss."""
         random, architecture = np.random.default_rng(0), self.architecture()
@@ -182,7 +189,7 @@ class LossConformance(TrainedConformance):
             return tf.constant(values)
 
         def outputs() -> dict[str, tf.Tensor]:
-            return {name: drawn(_CLASSES if name == "logits" else 8) for name in loss.outputs if name != "score"}
+            return {name: drawn(*self._shape_of(name)) for name in loss.outputs if name != "score"}
 
         real_outputs, fake_outputs = outputs(), outputs()
         return Batch(
