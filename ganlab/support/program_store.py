@@ -48,7 +48,7 @@ def fault(folder: Path) -> str:
 def sizes(folder: Path) -> list[tuple[float, int, Path]]:
     """When each program was last used, its size in bytes, and its path, in that order."""
     found = []
-    for path in folder.glob("*/*.pb"):
+    for path in folder.glob("[!.]*/*.pb"):
         with contextlib.suppress(OSError):  # removed by another process
             status = path.lstat()
             found.append((status.st_mtime, status.st_size, path))
