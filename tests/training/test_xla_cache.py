@@ -13,7 +13,7 @@ from ganlab.support import xla_cache
 
 # A program that compiles in a second or two.
 SMALL = """
-experiment.dataset = @datasets.gaussian_ring()
+experiment.dataset = @datasets.digits()
 experiment.architecture = @architectures.mlp()
 experiment.loss = @losses.wasserstein()
 experiment.constraints = [@constraints.gradient_penalty()]
@@ -125,8 +125,8 @@ from ganlab.composition import compose
 from ganlab.runs.experiment_source import read_experiment
 from ganlab.training import start
 
-def train(run, **options):
-    start.train(compose(read_experiment(["small.gin"], [])), run, **options)
+def train(run, seed=0, **options):
+    start.train(compose(read_experiment(["small.gin"], [f"experiment.seed={seed}"])), run, **options)
 
 def damage():
     for path in Path("cache").glob("tensorflow-*/*.pb"):
@@ -158,13 +158,14 @@ stage("loaded", train)
 stage("stopped", lambda name: train(name, stop_at=2))
 stage("resumed", lambda name: train("stopped", resume=True))
 stage("replayed", lambda name: print(json.dumps(len(ganlab.Run("loaded").replay(3).found))))
+stage("seed_one", lambda name: train(name, seed=1))
 damage()
 stage("damaged", train)
 """
 
 
 @pytest.mark.slow
-def test_resumed_replayed_and_simultaneous_runs_share_one_program_and_keep_every_bit(tmp_path):
+def test_resumed_replayed_and_simultaneous_runs_and_other_seeds_share_one_program_and_keep_every_bit(tmp_path):
     (tmp_path / "small.gin").write_text(SMALL)
     done = subprocess.run([sys.executable, "-c", STAGES], cwd=tmp_path, capture_output=True, text=True)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(("[", "0", "1"))]
@@ -174,7 +175,7 @@ def test_resumed_replayed_and_simultaneous_runs_share_one_program_and_keep_every
     assert all(set(codes) == {0} for codes, _, _ in stages.values()), done.stderr
     assert all(rooms == [] for _, _, rooms in stages.values())
     assert stages["off"][1] == {}
-    order = ["at_once", "loaded", "stopped", "resumed", "replayed", "damaged"]
+    order = ["at_once", "loaded", "stopped", "resumed", "replayed", "seed_one", "damaged"]
     assert all(len(stages[name][1]) == 1 for name in order)  # one program, under one name
     assert len({name for stage in order for name in stages[stage][1]}) == 1
     used = [time for name in order for time in stages[name][1].values()]
@@ -186,6 +187,7 @@ def test_resumed_replayed_and_simultaneous_runs_share_one_program_and_keep_every
     }
     assert len(rows["off"].splitlines()) >= 4
     assert set(rows.values()) == {rows["off"]}
+    assert (tmp_path / "seed_one" / "metrics.jsonl").read_bytes() != rows["off"]
 
 
 _COMPILED = re.compile(r"Compiling \[.*\] for CPU using JIT time: .*? \((\d+) us\)")
