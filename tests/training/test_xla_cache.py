@@ -216,6 +216,8 @@ def test_second_start_of_a_sweep_compiles_for_less_than_a_quarter_of_the_first(t
     first, second = (sorted((tmp_path / "runs" / name).rglob("metrics.jsonl")) for name in ("first", "second"))
     assert len(first) == len(second) == 2
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+    # A learning rate without a schedule is no part of a program: the second trial has read that of the first.
+    assert len(list((tmp_path / "cache").glob("tensorflow-*/*.pb"))) == 1
     compiled, read = seconds_of_compiling(tmp_path / "runs" / "first", trials=2)
     assert compiled > 0.5
     again, instead = seconds_of_compiling(tmp_path / "runs" / "second", trials=2)
