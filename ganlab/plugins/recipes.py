@@ -15,6 +15,7 @@ from ganlab.interfaces.schedule import Schedule
 from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.scheduled import KINDS, follow, starts
+from ganlab.support import xla_cache
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Factory:
         for value in arguments.values():
             check_unchanged(value)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
+        if self.kind == "strategies":  # the first to look at devices
+            xla_cache.prepare()
         with plugin_code(selector, "its factory"):
             component = self.make(**values)
         if schedules and self.kind in KINDS:

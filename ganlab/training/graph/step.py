@@ -69,6 +69,9 @@ class TrainingStep:
         layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
         if experiment.microbatches > 1 and layers:
             raise of_whole_batch(layers[0])
+        # On the device, from where nothing has to copy it.
+        with tf.device(experiment.strategy.extended.worker_devices[0]):
+            self._seed = tf.constant(experiment.seed, tf.int64) if program else None
         self.looks_ahead = look_ahead(state.in_turn)
         self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
@@ -131,7 +134,7 @@ class TrainingStep:
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
         steps = self.experiment.steps
-        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program)
+        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program, self._seed)
         with created, drawn, scheduled.at(step, steps), own_all_reduces():
             yield
 

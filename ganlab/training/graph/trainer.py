@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, IncompatibleError, TrainingFailedError
-from ganlab.training.graph.arithmetic import set_arithmetic, set_repeatable
+from ganlab.support import xla_cache
+from ganlab.training.graph.arithmetic import on_gpu, set_arithmetic, set_repeatable
 from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.gradients import compiles
 from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
@@ -65,6 +66,8 @@ class Trainer:
         """Makes the functions of the graph; as a program of XLA's, or of its gradients where it is to compile these."""
         experiment = self.experiment
         compiled = not program and compiles(experiment)
+        switches = experiment.deterministic, experiment.precision
+        self._kept = (program or compiled) and xla_cache.fill(*switches, on_gpu=on_gpu(experiment))
         self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program, shared=self._shared)
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
@@ -136,6 +139,9 @@ class Trainer:
             rows, bits, magnitudes = self._compiled_chunk(start, length)
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
+        if self._kept:
+            xla_cache.keep()
+            self._kept = False
         self._check_data(gathered, count)
         self.state.step += count
         self._iterator_at += count
@@ -198,6 +204,8 @@ class Trainer:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         strategy, inputs, program = self.experiment.strategy, self._inputs, self._program
         in_blocks = program and inputs.computed()
+        if self._kept:
+            xla_cache.number_functions()
 
         def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             with tf.device("CPU:0"):  # a GPU's step would be copied back for the examples, after all that it has to do
