@@ -2,13 +2,14 @@
 
 from ganlab.composition.experiments import Experiment, check_settings, experiment, parameters
 from ganlab.composition.making import compose, make, schedules
-from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, PARTS, UNUSED
 
 __all__ = [
     "LISTS",
     "MAPPINGS",
     "OF_GENERATOR",
     "PARTS",
+    "UNUSED",
     "Experiment",
     "check_settings",
     "compose",

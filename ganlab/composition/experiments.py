@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
 
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
-from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, PARTS, UNUSED
 from ganlab.errors import ConfigError
 from ganlab.interfaces import (
     Architecture,
@@ -21,6 +21,7 @@ from ganlab.interfaces import (
     Diagnostic,
     Evaluator,
     Loss,
+    Schedule,
 )
 from ganlab.plugins.annotations import annotation
 from ganlab.plugins.recipes import Recipe, described, unique_names
@@ -60,8 +61,10 @@ class Experiment:
             The gradient is that of the whole batch.
         rematerialize: Whether activations are computed again in the backward pass instead of being kept for it: less
             memory for more time in deep networks, with the same gradients. Networks are cut into segments for it.
-        critic_steps: Critic updates for each generator update.
-        steps: Generator updates in the whole run.
+        critic_steps: Critic updates in each step, before those of the generator; a number, or a schedule of them,
+            rounded.
+        generator_steps: Generator updates in each step.
+        steps: Steps in the whole run.
         seed: Decides initial weights, data order and noise.
         ema_decay: Decay of the generator's exponential moving average, which then draws the samples; 0 for none.
         ema_half_life: The same as a half-life in examples that the generator has made; 0 for none.
@@ -103,7 +106,8 @@ class Experiment:
     generator_batch_size: Count | None = None
     microbatches: Count = 1
     rematerialize: bool = False
-    critic_steps: Count = 5
+    critic_steps: Count | Schedule = 5
+    generator_steps: Count = 1
     steps: Count = 10_000
     seed: CountOrZero = 0
     ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0
@@ -153,8 +157,8 @@ class Experiment:
     def recipe(self) -> Recipe:
         """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        lists = {part: list(values[part]) for part in LISTS}  # as files have them
-        given = {name: value for name, value in {**values, **lists}.items() if value or name not in MAPPINGS}
+        values |= {part: list(values[part]) for part in LISTS}  # as files have them
+        given = {k: v for k, v in values.items() if k not in UNUSED or v not in (None, {}, UNUSED[k])}
         return Recipe("", "experiment", {name: described(value) for name, value in given.items()})
 
     def component_names(self, part: str) -> list[str]:
@@ -214,7 +218,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         ConfigError: A value is out of its range.
     """
     for name, value in settings.items():
-        if missed := _missed(annotation(Experiment, name), value):
+        if not isinstance(value, Recipe) and (missed := _missed(annotation(Experiment, name), value)):
             raise ConfigError(f"experiment.{name} = {value!r} must be {missed}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
     if decay and half_life:

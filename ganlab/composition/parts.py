@@ -22,6 +22,9 @@ LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", 
 # The parts that take one component, or several, for each of the networks that they name.
 MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
 
+# The settings that files are without where they have this value.
+UNUSED: dict[str, object] = {**dict.fromkeys(MAPPINGS), "generator_steps": 1}
+
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (
     "architecture",

@@ -99,3 +99,12 @@ class Loss:
         The result must be the same on every replica. Optional parameters: `batch`, `replica`.
         """
         return state
+
+    def ready(self, state: Tensors) -> tf.Tensor:
+        """Whether the generator moves in this step, a bool scalar: a rule by which it waits for the critic.
+
+        A pure function of the state after the step's critic updates. A step in which the generator waits is a step too:
+        the next one trains the critic again, on fresh batches, and `generator/ready` is the fraction of steps in which
+        the generator moved. Without this method it moves in each.
+        """
+        raise NotImplementedError

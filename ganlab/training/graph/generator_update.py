@@ -23,8 +23,9 @@ class GeneratorUpdate(Update):
     side, order = GENERATOR, ("fake", "real")
     stream, other_stream = noise.LAYERS, noise.LAYERS
 
-    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
-        super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
+    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
+        shared = shared and experiment.generator_steps != 1
+        super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled, shared=shared)
 
     def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context.
@@ -44,6 +45,10 @@ class GeneratorUpdate(Update):
             if player.average.weights:
                 self._average(player, step)
         return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
+
+    def ready(self) -> tf.Tensor:
+        """Whether the loss lets it move in this step, a bool scalar."""
+        return self._loss.ready(self.state.values().loss)
 
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors."""
@@ -94,7 +99,7 @@ def _moved(before: tf.Tensor, now: tf.Tensor, decay: tf.Tensor) -> tf.Tensor:
 def _average_decay(experiment: Experiment, step: tf.Tensor) -> tf.Tensor:
     decay = tf.constant(experiment.averaging, tf.float32)
     if experiment.ema_start:
-        return tf.where(step < experiment.ema_start, 0.0, decay)
+        return tf.where(step < experiment.ema_start * experiment.generator_steps, 0.0, decay)
     # Early on the average follows quickly; otherwise it would remember the initial weights for 1 / (1 - decay) steps.
     done = tf.cast(step, tf.float32)
     return tf.minimum(decay, (1.0 + done) / (10.0 + done))

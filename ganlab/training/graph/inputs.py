@@ -17,6 +17,8 @@ from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.op_source import operations
 from ganlab.training.graph.program import obstacle
+from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
@@ -44,8 +46,7 @@ class Inputs:
 
     def __init__(self, experiment: Experiment) -> None:
         self._dataset, self._seed = experiment.dataset, experiment.seed
-        self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
-        self._generated, self._local_generated = experiment.generator_batch, experiment.local_generator_batch
+        self._turn, self._sizes = Turn.made(experiment), _sizes(experiment)
         self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
@@ -54,30 +55,22 @@ class Inputs:
         self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
         self.on_host = any(op.type in _OF_HOST for op in operations(self._made.graph))
 
-    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
-        return self._in_order(self._positions(step, replica), 0)
+    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
+        """Example numbers of a side's updates in an iteration of a replica, int64 `(updates * rows,)`."""
+        return self._in_order(self._positions(side, step, replica), side)
 
-    def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
-        return self._in_order(self._generator_positions(step, replica), 1)
-
-    def _positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
-        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
-        return tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
-
-    def _generator_positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
-        return first + tf.range(self._local_generated, dtype=tf.int64)
+    def _positions(self, side: str, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        (batch, local), (first, count) = self._sizes[side], self._turn.updates(side, step)
+        first = (first + tf.range(count, dtype=tf.int64)) * batch + tf.cast(replica, tf.int64) * local
+        return tf.reshape(first[:, None] + tf.range(local, dtype=tf.int64)[None, :], [-1])
 
     def _epochs(self, position: tf.Tensor) -> tf.Tensor:
         """How often all examples were seen before those at these positions of a sequence."""
         size = self._dataset.size
         return tf.zeros_like(position) if size is None else position // size
 
-    def _in_order(self, position: tf.Tensor, sequence: int) -> tf.Tensor:
-        size = self._dataset.size
+    def _in_order(self, position: tf.Tensor, side: str) -> tf.Tensor:
+        size, sequence = self._dataset.size, int(side == GENERATOR)
         if size is None:
             return position + sequence * _FAR
         # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
@@ -96,28 +89,41 @@ class Inputs:
         Returns:
             `real`, float32 `(critic_steps, local_batch, *sample_shape)`; where the dataset has classes `labels`, int64
             `(critic_steps, local_batch)`, and `generator/labels`, `(local_generator_batch,)`; where the loss compares
-            pairs `generator/real`, `(local_generator_batch, *sample_shape)`.
+            pairs `generator/real`, `(local_generator_batch, *sample_shape)`. With several `generator_steps` the latter
+            two have them as a first axis.
         """
         tensors = {"real": self.examples(step, replica)}
         if self._pairs:
-            position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
+            tensors[f"{OF_GENERATOR}real"] = self.examples(step, replica, GENERATOR)
         if self._labelled:
             tensors["labels"] = self.labels(step, replica)
-            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}labels"] = self._labels(numbers)
+            tensors[f"{OF_GENERATOR}labels"] = self.labels(step, replica, GENERATOR)
         return tensors
 
-    def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+    def examples(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
-        position = tf.ensure_shape(self._positions(step, replica), [self._updates * self._local])
-        examples = self._examples(self._in_order(position, 0), self._epochs(position))
-        return tf.reshape(examples, [self._updates, self._local, *self._dataset.sample_shape])
 
-    def labels(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        def of(position: tf.Tensor) -> tf.Tensor:
+            return self._examples(self._in_order(position, side), self._epochs(position))
+
+        return self._of_updates(side, step, replica, of, tuple(self._dataset.sample_shape), tf.float32)
+
+    def labels(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
         """The classes of those examples, int64 `(critic_steps, local_batch)`."""
-        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-        return tf.reshape(self._labels(numbers), [self._updates, self._local])
+
+        def of(position: tf.Tensor) -> tf.Tensor:
+            return self._labels(self._in_order(position, side))
+
+        return self._of_updates(side, step, replica, of, (), tf.int64)
+
+    def _of_updates(self, side: str, step: tf.Tensor, replica: Any, of: Any, shape: Any, dtype: tf.DType) -> tf.Tensor:
+        """Rows of a side's updates, `(updates, local batch, *shape)`, made from their positions in its sequence."""
+        count, (_, local), positions = self._turn.of(side), self._sizes[side], self._positions(side, step, replica)
+        if count is None:  # a dataset is asked for a constant number of examples
+            of_one = tf.TensorSpec([local, *shape], dtype)
+            return tf.map_fn(of, tf.reshape(positions, [-1, local]), fn_output_signature=of_one)
+        rows = of(tf.ensure_shape(positions, [count * local]))
+        return tf.reshape(rows, [*self._turn.axis(side), local, *shape])
 
     def _labels(self, numbers: tf.Tensor) -> tf.Tensor:
         count, name = numbers.shape[0], selector_of(self._dataset)
@@ -153,8 +159,8 @@ class Inputs:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
                 examples = self._made(at, tf.constant(replica))["real"].numpy()
-            examples = examples.reshape(self._updates * self._local, -1)
-            check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
+            numbers = self.numbers(at, replica).numpy()
+            check_finite_examples(self._dataset, numbers, examples.reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
         """Finds the first iteration in which this process has an example with a value that is not finite.
@@ -211,16 +217,24 @@ def _is_arithmetic(graph: tf.Graph) -> bool:
     return not obstacle(graph) and not any("Random" in op.type for op in operations(graph)) and not any(tables)
 
 
+def _sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
+    """The rows of each side's batch over all replicas, and of a replica's."""
+    return {
+        CRITIC: (experiment.batch_size, experiment.local_batch),
+        GENERATOR: (experiment.generator_batch, experiment.local_generator_batch),
+    }
+
+
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
-    updates, local, generated = experiment.critic_steps, experiment.local_batch, experiment.local_generator_batch
-    shape = tuple(experiment.dataset.sample_shape)
-    specs = {"real": tf.TensorSpec([updates, local, *shape], tf.float32)}
+    turn, shape = Turn.made(experiment), tuple(experiment.dataset.sample_shape)
+    leading = {side: [*turn.axis(side), local] for side, (_, local) in _sizes(experiment).items()}
+    specs = {"real": tf.TensorSpec([*leading[CRITIC], *shape], tf.float32)}
     if experiment.loss.pairs:
-        specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([generated, *shape], tf.float32)
+        specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([*leading[GENERATOR], *shape], tf.float32)
     if experiment.dataset.classes is not None:
-        specs["labels"] = tf.TensorSpec([updates, local], tf.int64)
-        specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec([generated], tf.int64)
+        specs["labels"] = tf.TensorSpec(leading[CRITIC], tf.int64)
+        specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec(leading[GENERATOR], tf.int64)
     return specs
 
 

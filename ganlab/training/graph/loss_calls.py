@@ -96,6 +96,17 @@ class LossCalls:
             given = optional.call(self.loss.advance, dict(state), *scores, batch=batch, replica=view)
             return next_state("The loss", given, state)
 
+    def ready(self, state: Tensors) -> tf.Tensor:
+        """Whether the generator moves, a bool scalar, by the state after the critic's updates of the step."""
+        with plugin_code(self._selector, "ready"):
+            given = tf.convert_to_tensor(self.loss.ready(dict(state)))
+        if static_shape(given) != () or given.dtype != tf.bool:
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.ready returned the shape {static_shape(given)} and the dtype "
+                f"{given.dtype.name}; it must be a bool scalar."
+            )
+        return given
+
     def _view(self, side: str, draws: Draws, log: Log | None) -> ReplicaView:
         stream = noise.CRITIC_LOSS if side == CRITIC else noise.GENERATOR_LOSS
         return ReplicaView(self._name, stream, draws, log, kind="losses")
