@@ -22,6 +22,7 @@ from ganlab.interfaces import (
     Evaluator,
     Loss,
     Schedule,
+    has_own,
 )
 from ganlab.plugins.annotations import annotation
 from ganlab.plugins.recipes import Recipe, described, unique_names
@@ -47,7 +48,8 @@ class Experiment:
         architecture: Makes the generator and the critic.
         loss: The losses that they minimize.
         strategy: Spreads training over devices.
-        critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope.
+        critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope. Only
+            a loss that trains no critic needs none.
         generator_optimizer: Trains the generator, likewise.
         constraints: Keep the critic Lipschitz, applied in order; none by default.
         generator_constraints: Act on the generator, applied in order; none by default.
@@ -95,7 +97,7 @@ class Experiment:
     architecture: Architecture
     loss: Loss
     strategy: tf.distribute.Strategy
-    critic_optimizer: keras.optimizers.Optimizer
+    critic_optimizer: keras.optimizers.Optimizer | None = None
     generator_optimizer: keras.optimizers.Optimizer
     constraints: Sequence[Constraint] = ()
     generator_constraints: Sequence[Constraint] = ()
@@ -125,6 +127,11 @@ class Experiment:
     keep_best: str = ""
     log_every: Count = 10
     start_from: Annotated[str, Local()] = ""
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether the loss has one for a critic; one without compares batches, and no critic is made."""
+        return has_own(self.loss, "critic")
 
     @property
     def replicas(self) -> int:

@@ -23,7 +23,7 @@ LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", 
 MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
 
 # The settings that files are without where they have this value.
-UNUSED: dict[str, object] = {**dict.fromkeys(MAPPINGS), "generator_steps": 1}
+UNUSED: dict[str, object] = {**dict.fromkeys((*MAPPINGS, "critic_optimizer")), "generator_steps": 1}
 
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (

@@ -41,14 +41,17 @@ class Loss:
 
     @takes_optional
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
+        """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32.
+
+        A loss without this method compares batches alone: no critic is made, and there are no critic updates.
+        """
         raise NotImplementedError
 
     @takes_optional
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
         """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32.
 
-        With `pairs`, `generator(fake_scores, real_scores)`.
+        With `pairs`, `generator(fake_scores, real_scores)`; without a critic, no scores: `generator(batch)`.
         """
         raise NotImplementedError
 
@@ -108,3 +111,8 @@ class Loss:
         the generator moved. Without this method it moves in each.
         """
         raise NotImplementedError
+
+
+def has_own(loss: Loss, method: str) -> bool:
+    """Whether a loss has a method of its own, rather than that of its base."""
+    return getattr(getattr(loss, method), "__func__", None) is not getattr(Loss, method)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import tensorflow as tf
 
@@ -62,7 +63,8 @@ class GeneratorUpdate(Update):
         `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
         """
         state, trained = self.state, self.trained(values)
-        critic = state.function(CRITIC, draws, values, data, self.stream)
+        critic_of: Any = state.function if CRITIC in state.players else state.deferred
+        critic = critic_of(CRITIC, draws, values, data, self.stream)
         with tf.GradientTape() as tape:
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)

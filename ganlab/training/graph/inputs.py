@@ -48,6 +48,7 @@ class Inputs:
         self._dataset, self._seed = experiment.dataset, experiment.seed
         self._turn, self._sizes = Turn.made(experiment), _sizes(experiment)
         self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
+        self._seen = CRITIC if experiment.has_critic else GENERATOR  # whose real examples are checked
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         # Traced once for all replicas.
@@ -92,11 +93,11 @@ class Inputs:
             pairs `generator/real`, `(local_generator_batch, *sample_shape)`. With several `generator_steps` the latter
             two have them as a first axis.
         """
-        tensors = {"real": self.examples(step, replica)}
+        tensors = {"real": self.examples(step, replica)} if self._seen == CRITIC else {}
         if self._pairs:
             tensors[f"{OF_GENERATOR}real"] = self.examples(step, replica, GENERATOR)
         if self._labelled:
-            tensors["labels"] = self.labels(step, replica)
+            tensors |= {"labels": self.labels(step, replica)} if self._seen == CRITIC else {}
             tensors[f"{OF_GENERATOR}labels"] = self.labels(step, replica, GENERATOR)
         return tensors
 
@@ -158,8 +159,9 @@ class Inputs:
         for replica in self._replicas:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
-                examples = self._made(at, tf.constant(replica))["real"].numpy()
-            numbers = self.numbers(at, replica).numpy()
+                made = self._made(at, tf.constant(replica))
+                examples = made["real" if self._seen == CRITIC else f"{OF_GENERATOR}real"].numpy()
+            numbers = self.numbers(at, replica, self._seen).numpy()
             check_finite_examples(self._dataset, numbers, examples.reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
@@ -176,7 +178,7 @@ class Inputs:
         return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
 
     def _are_finite(self, step: tf.Tensor) -> tf.Tensor:
-        examples = [self.examples(step, replica) for replica in self._replicas]
+        examples = [self.examples(step, replica, self._seen) for replica in self._replicas]
         return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in examples])
 
     def per_replica(self, step: tf.Tensor) -> Any:
@@ -229,11 +231,11 @@ def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
     turn, shape = Turn.made(experiment), tuple(experiment.dataset.sample_shape)
     leading = {side: [*turn.axis(side), local] for side, (_, local) in _sizes(experiment).items()}
-    specs = {"real": tf.TensorSpec([*leading[CRITIC], *shape], tf.float32)}
+    specs = {"real": tf.TensorSpec([*leading[CRITIC], *shape], tf.float32)} if experiment.has_critic else {}
     if experiment.loss.pairs:
         specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([*leading[GENERATOR], *shape], tf.float32)
     if experiment.dataset.classes is not None:
-        specs["labels"] = tf.TensorSpec(leading[CRITIC], tf.int64)
+        specs |= {"labels": tf.TensorSpec(leading[CRITIC], tf.int64)} if experiment.has_critic else {}
         specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec(leading[GENERATOR], tf.int64)
     return specs
 

@@ -81,7 +81,7 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
     turns = {steps: Turn.made(replace(experiment, steps=steps)) for steps in (before, experiment.steps)}
     further = (role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {})
-    for role in (*reversed(ROLES.values()), *further):
+    for role in (*reversed(ROLES.values()), *further) if experiment.has_critic else (ROLES[GENERATOR], *further):
         lengths = [(turn.total(role.side, steps), role.optimizer_of(experiment)) for steps, turn in turns.items()]
         configs = [template.get_config() for _, template in lengths]
         if all(fill_decay_steps(config, updates) for config, (updates, _) in zip(configs, lengths, strict=True)):

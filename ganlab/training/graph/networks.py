@@ -14,7 +14,7 @@ import tensorflow as tf
 from ganlab.composition import MAPPINGS, Experiment
 from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
-from ganlab.interfaces import Architecture, Dataset, Loss
+from ganlab.interfaces import Architecture, Dataset, Loss, has_own
 from ganlab.layers import NoiseSource, noise_from
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
@@ -150,12 +150,16 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     architecture, dataset = experiment.architecture, experiment.dataset
     shape, classes = tuple(dataset.sample_shape), dataset.classes
     _check_game(experiment.loss, architecture, dataset)
+    roles = [name for name in ROLES if name != CRITIC or experiment.has_critic]
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
         given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
-        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in roles}
         networks |= _further(architecture, shape, **given)
-    _check_outputs(experiment.loss, networks[CRITIC])
+    if experiment.has_critic:
+        _check_outputs(experiment.loss, networks[CRITIC])
+    else:
+        _check_alone(experiment, networks)
     _check_names(experiment, networks)
     _check_shared(networks)
     for name, network in networks.items():
@@ -210,7 +214,7 @@ def _network(
         model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
     own = role == CRITIC and not takes(model, shape, 1 + conditional)
-    if own and (loss is None or not scores_itself(loss)):
+    if own and (loss is None or not has_own(loss, "scores")):
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
             f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
@@ -300,9 +304,17 @@ def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> Non
         )
 
 
-def scores_itself(loss: Loss) -> bool:
-    """Whether a loss may say how the critic scores examples."""
-    return type(loss).scores is not Loss.scores
+def _check_alone(experiment: Experiment, built: Mapping[str, Network]) -> None:
+    """Refuses what follows a critic, under a loss that has none."""
+    loss, parts = experiment.loss, ("constraints", "augmentations", "diagnostics")
+    given = [f"experiment.{part}" for part in parts if getattr(experiment, part)]
+    given += [f"the network {name!r} of its side" for name, network in built.items() if network.side == CRITIC]
+    given += [f"its method {name}" for name in ("advance", "ready", "scores", "witness") if has_own(loss, name)]
+    if given:
+        raise IncompatibleError(
+            f"{selector_of(loss)} has no loss for a critic, so that none is trained, and {given[0]} needs one. Leave "
+            "that out, or use a loss with a method critic."
+        )
 
 
 def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:

@@ -104,7 +104,8 @@ class TrainingStep:
         if self.looks_ahead:
             with self._scope(step):
                 ahead.update(self.generator.ahead(step, self._of_generator(examples, 0)))
-        of_critic = tf.stack([self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates])
+        rows = [self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates]
+        of_critic = tf.stack(rows) if rows else None
         of_generator = [self.generator_update(step, j, examples, ahead) for j in range(self.turn.generator)]
         return self.reduced(step, of_critic, of_generator)
 
@@ -139,21 +140,23 @@ class TrainingStep:
         return [tf.zeros([replicas, len(self._generator_metrics)])] * self.turn.generator
 
     def reduced(
-        self, step: tf.Tensor, of_critic: tf.Tensor, of_generator: Sequence[tf.Tensor], ready: tf.Tensor | None = None
+        self, step: tf.Tensor, of_critic: Any, of_generator: Sequence[tf.Tensor], ready: tf.Tensor | None = None
     ) -> tf.Tensor:
         """The metrics of an iteration in the order of `self.metrics`, `(..., metrics)`, from those of its updates.
 
-        Those of the critic are `(critic_steps, ..., metrics)`, those of the generator `(..., metrics)` in each update.
+        Those of the critic are `(critic_steps, ..., metrics)` or None, those of the generator `(..., metrics)` in each.
         `ready` has whether it moved on each replica, where the loss decides it.
         """
         when = "" if ready is None else READY
         of_generator_side = [replace(metric, side=GENERATOR, when=when) for metric in self._generator_metrics]
         self.metrics = self._critic_metrics + of_generator_side
         check_unique(self._critic_metrics, self._generator_metrics)
-        values = [over_updates(self._critic_metrics, of_critic, self.turn.updates(CRITIC, step)[0]), of_generator[0]]
+        values = [of_generator[0]]
         if self.turn.generator > 1:
             first, _ = self.turn.updates(GENERATOR, step)
-            values[1] = over_updates(self._generator_metrics, tf.stack(of_generator), first)
+            values = [over_updates(self._generator_metrics, tf.stack(of_generator), first)]
+        if of_critic is not None:
+            values[:0] = [over_updates(self._critic_metrics, of_critic, self.turn.updates(CRITIC, step)[0])]
         if ready is not None:
             self.metrics.append(Metric(READY))
             values.append(tf.cast(ready, tf.float32)[:, None])

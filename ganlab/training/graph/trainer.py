@@ -72,7 +72,7 @@ class Trainer:
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        several = self.turn.critic != 1 and self._shared and not self._step.looks_ahead
+        several = self.turn.critic not in (0, 1) and self._shared and not self._step.looks_ahead
         self._loops = (alone and several) or bool(self.turn.varies)
         self._program = tf.function(self._whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, IncompatibleError
-from ganlab.interfaces import Loss, Schedule
+from ganlab.interfaces import Schedule, has_own
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.roles import CRITIC
@@ -40,7 +40,7 @@ class Turn:
         Raises:
             ConfigError: A schedule gives a step no update.
         """
-        critic, waits = experiment.critic_steps, getattr(experiment.loss.ready, "__func__", None) is not Loss.ready
+        critic, waits = experiment.critic_steps if experiment.has_critic else 0, has_own(experiment.loss, "ready")
         if not isinstance(critic, Schedule):
             return cls(critic, experiment.generator_steps, waits=waits)
         return cls(None, experiment.generator_steps, _firsts(critic, experiment.steps), waits)
@@ -58,7 +58,8 @@ class Turn:
 
         Both are those of an array of steps too.
         """
-        if (fixed := self.of(side)) or self.firsts is None:
+        fixed = self.of(side)
+        if fixed is not None or self.firsts is None:
             return step * fixed, fixed
         now = tf.minimum(step, len(self.firsts) - 2)  # tf.data prepares steps beyond the last
         first = tf.gather(self.firsts, now)
@@ -66,7 +67,8 @@ class Turn:
 
     def step_of(self, side: str, update: tf.Tensor) -> tf.Tensor:
         """The step in which a side makes an update, int64, both by number."""
-        if fixed := self.of(side):
+        fixed = self.of(side)
+        if fixed:
             return update // fixed
         return tf.searchsorted(self.firsts, tf.reshape(update, [1]), side="right", out_type=tf.int64)[0] - 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.losses.batches import Sinkhorn, Sliced
 from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
 from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
@@ -36,6 +37,8 @@ def ganlab_losses() -> dict[str, type]:
         "non_saturating": NonSaturating,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
+        "sinkhorn": Sinkhorn,
+        "sliced": Sliced,
         "top_k": TopK,
         "unrolled": Unrolled,
         "wasserstein": Wasserstein,
