@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -65,9 +66,15 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
     return " or ".join(map(str, shapes))
 
 
-def weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers."""
+def numbers_of(model: keras.Model, names: Sequence[str]) -> list[str]:
+    """Those of these names that a model's last inputs have, in the order of its inputs."""
+    return [x.name for x in _inputs(model) if x.name in names]
+
+
+def weighted_classes(model: keras.Model, numbers: int = 0) -> int | None:
+    """The classes of a model whose last input, but for numbers, is `(n, classes)` of floats; None for whole ones."""
     inputs = _inputs(model)
+    inputs = inputs[: len(inputs) - numbers]
     if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
         return None
     return int(inputs[-1].shape[1])

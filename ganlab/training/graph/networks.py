@@ -16,7 +16,7 @@ from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
 from ganlab.interfaces import Architecture, Dataset, Loss, has_own
 from ganlab.layers import NoiseSource, noise_from
-from ganlab.plugins import optional
+from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.models import (
@@ -25,6 +25,7 @@ from ganlab.training.graph.models import (
     check_output,
     described_inputs,
     keras_model,
+    numbers_of,
     outputs_of,
     takes,
     weighted_classes,
@@ -49,6 +50,8 @@ class Network:
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
+        numbers: The numbers that it takes as its last inputs by name, each a float or what follows a schedule.
+        clock: The step, and the steps of the run, that they have their values of outside of a training step.
     """
 
     def __init__(
@@ -62,6 +65,7 @@ class Network:
         input_shape: tuple[int, ...] | None = None,
         conditional: bool = False,
         rematerialize: bool = False,
+        numbers: Mapping[str, Any] | None = None,
     ) -> None:
         """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
 
@@ -72,7 +76,9 @@ class Network:
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.side, self.outputs, self.input_shape = side, outputs, input_shape
         self.scores = side == CRITIC and SCORE in outputs
-        self.classes = weighted_classes(model) if conditional else None
+        self.numbers: Mapping[str, Any] = numbers or {}
+        self.clock: tuple[Any, int] | None = None
+        self.classes = weighted_classes(model, len(self.numbers)) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -122,12 +128,15 @@ class Network:
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
     def inputs(self, x: Any, labels: Any) -> Any:
-        """The argument of the model's call: its input, or a list of that and the labels as it takes them."""
-        if not self.conditional:
-            return x
-        if self.classes is not None and labels.dtype.is_integer:
-            labels = tf.one_hot(labels, self.classes)
-        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels]
+        """The argument of the model's call: its input, or a list of that, the labels as it takes them, and numbers."""
+        given = [labels] if self.conditional else []
+        if self.conditional and self.classes is not None and labels.dtype.is_integer:
+            given = [tf.one_hot(labels, self.classes)]
+        if self.numbers:
+            rows, timed = tf.shape(tf.nest.flatten(x)[0])[:1], contextlib.nullcontext()
+            with scheduled.at(*self.clock) if self.clock and scheduled.now() is None else timed:
+                given += [tf.fill(rows, tf.convert_to_tensor(number, tf.float32)) for number in self.numbers.values()]
+        return ([*x] if isinstance(x, (list, tuple)) else [x]) + given if given else x
 
     @property
     def synchronizes(self) -> str:
@@ -160,6 +169,13 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
         _check_outputs(experiment.loss, networks[CRITIC])
     else:
         _check_alone(experiment, networks)
+    for name in architecture.scheduled:
+        followed = isinstance(getattr(architecture, name), scheduled.Scheduled)
+        if followed and not any(name in network.numbers for network in networks.values()):
+            raise ContractError(
+                f"{selector_of(architecture)}.{name} follows a schedule, and neither generator nor critic takes it. "
+                f"Give one the last input keras.Input((), name={name!r}), or set a number."
+            )
     _check_names(experiment, networks)
     _check_shared(networks)
     for name, network in networks.items():
@@ -213,7 +229,8 @@ def _network(
     with plugin_code(maker, role):
         model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    own = role == CRITIC and not takes(model, shape, 1 + conditional)
+    numbers = {name: getattr(architecture, name) for name in numbers_of(model, architecture.scheduled)}
+    own = role == CRITIC and not takes(model, shape, 1 + conditional + len(numbers))
     if own and (loss is None or not has_own(loss, "scores")):
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
@@ -223,10 +240,11 @@ def _network(
     if own:
         output = graph_of(model).output
     else:
-        inputs, count = keras.Input(input_shape), weighted_classes(model)
+        inputs, count = keras.Input(input_shape), weighted_classes(model, len(numbers))
         label = keras.Input((count,)) if count else keras.Input((), dtype="int64")
+        further = [*([label] if conditional else []), *(keras.Input(()) for _ in numbers)]
         with plugin_code(maker, f"its {role}"):
-            output = model([inputs, label] if conditional else inputs)
+            output = model([inputs, *further] if further else inputs)
     check_output(role, model, output, [(None, *shape)] if role == GENERATOR else SCORES)
     return Network(
         model,
@@ -237,6 +255,7 @@ def _network(
         input_shape=None if own else input_shape,
         conditional=conditional,
         rematerialize=rematerialize,
+        numbers=numbers,
     )
 
 

@@ -67,6 +67,8 @@ class TrainingState:
             name: Player(role, networks[name], role.constraints_of(experiment)) for name, role in roles.items()
         }
         self.augmentations = Augmentations(experiment.augmentations, experiment.component_names("augmentations"))
+        for network in networks.values() if self._clock is not None else ():
+            network.clock = self._clock, self._steps
         with experiment.strategy.scope():
             for player in self.in_turn:
                 player.constrain()
