@@ -8,16 +8,8 @@ from typing import Any
 
 from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
-from ganlab.interfaces import (
-    Architecture,
-    Augmentation,
-    Constraint,
-    Dataset,
-    Diagnostic,
-    Evaluator,
-    Loss,
-    has_own,
-)
+from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 

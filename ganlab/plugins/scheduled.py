@@ -137,9 +137,7 @@ def _at(x: Any, now: tuple[Any, int]) -> Any:
     return x._follow(*now) if isinstance(x, Scheduled) else x
 
 
-def starts(
-    selector: str, kind: str, schedules: Mapping[str, Schedule], inputs: Collection[str] = ()
-) -> dict[str, float]:
+def starts(selector: str, kind: str, schedules: Mapping[str, Schedule], inputs: Collection[str]) -> dict[str, float]:
     """The numbers that a component is made with in the place of schedules; `inputs` are those that models take.
 
     Raises:
