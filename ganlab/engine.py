@@ -5,6 +5,7 @@ Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are f
 
 from ganlab.composition import PARTS, compose, given_rows, make, parameters
 from ganlab.config import load, overrides
+from ganlab.interfaces import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import sentence
 from ganlab.plugins.recipes import described, recipe_of, unique_names
@@ -19,7 +20,7 @@ from ganlab.training.graph.augmenting import Augmentations
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.latents import latents_of_samples
-from ganlab.training.graph.networks import SCORE, Network, build_networks, scores_itself
+from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler, shown
@@ -71,6 +72,7 @@ __all__ = [
     "first_examples",
     "given_rows",
     "has_kernel",
+    "has_own",
     "keep_precision",
     "latents_of_samples",
     "load",
@@ -87,7 +89,6 @@ __all__ = [
     "restore",
     "sampler",
     "scheduled",
-    "scores_itself",
     "sentence",
     "set_arithmetic",
     "shown",

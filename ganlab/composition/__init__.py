@@ -2,7 +2,7 @@
 
 from ganlab.composition.experiments import Experiment, Rows, check_settings, experiment, given_rows, parameters
 from ganlab.composition.making import compose, make, schedules
-from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, OPTIONAL, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, OPTIONAL, PARTS, UNUSED
 
 __all__ = [
     "LISTS",
@@ -10,6 +10,7 @@ __all__ = [
     "OF_GENERATOR",
     "OPTIONAL",
     "PARTS",
+    "UNUSED",
     "Experiment",
     "Rows",
     "check_settings",

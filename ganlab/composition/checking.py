@@ -9,6 +9,7 @@ from typing import Any
 from ganlab.composition.parts import LISTS, MAPPINGS, OPTIONAL, PARTS
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 
@@ -38,6 +39,8 @@ def check_roles(settings: Mapping[str, Any]) -> None:
     }
     for part, kind in PARTS.items():
         role, called = roles[kind]
+        if part == "critic_optimizer" and settings[part] is None and not has_own(settings["loss"], "critic"):
+            continue
         for setting, value, several in _settings(part, settings[part]):
             if several and not isinstance(value, (list, tuple)):
                 one = ": put it in brackets" if isinstance(value, role) else ""

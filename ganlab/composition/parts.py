@@ -25,6 +25,8 @@ MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
 
 # The parts that may be left out.
 OPTIONAL = (*MAPPINGS, "source")
+# The settings that files are without where they have this value.
+UNUSED: dict[str, object] = {**dict.fromkeys((*OPTIONAL, "critic_optimizer")), "generator_steps": 1}
 
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (

@@ -30,10 +30,14 @@ class Architecture:
             the labels. y is the class of each row, `(n,)` int64 in `[0, classes)`; if the model declares an input of
             shape `(classes,)` instead, it is one and zeros, `(n, classes)` float32, and `ganlab sample` can interpolate
             between classes.
+        scheduled: Parameters that may follow a schedule, by the names of their attributes, for example `("alpha",)`.
+            Each is a number that generator or critic takes as its last inputs, `keras.Input((), name="alpha")`,
+            `(n,)` float32: the value in the step of training, or of the checkpoint that samples are drawn from.
     """
 
     latent_dim: int
     conditional: bool = False
+    scheduled: tuple[str, ...] = ()
 
     @takes_optional
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:

@@ -223,7 +223,8 @@ def _restored(
     network = build_network(name, architecture, _sample_shape(run), precision, facts)
     further = (arguments.get("network_constraints") or {}).get(name, [])
     constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
-    with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
+    network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
+    with scheduled.at(*network.clock):
         player = Player(role_of(name, network.side), network, make(constraints))
         _restore_weights(
             player,

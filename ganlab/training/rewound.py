@@ -191,7 +191,7 @@ class Rewound:
         )
 
     def _rows_of(self, every: int) -> Rows:
-        return Rows(self.trainer.metrics, every, self.experiment.replicas, self.experiment.critic_steps)
+        return Rows(self.trainer.metrics, every, self.experiment.replicas, self.trainer.turn)
 
     def _nearest(self, run: RunDirectory, step: int, changed: int, say: Say) -> Checkpoint | None:
         """The newest sound checkpoint up to a step, or None if the run's first step is nearest."""

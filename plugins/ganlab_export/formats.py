@@ -97,6 +97,11 @@ def _read_saved_model(path: Path) -> Generate:
 
 def _write_keras(trained: Trained, path: Path) -> None:
     model = trained.network.model
+    if trained.network.numbers:
+        raise IncompatibleError(
+            f"The generator takes {', '.join(trained.network.numbers)}, which a .keras file would leave to whoever "
+            "loads it. Use --format saved_model, which has the value of the checkpoint's step."
+        )
     unknown = foreign(model)
     if unknown:
         raise IncompatibleError(

@@ -28,6 +28,7 @@ from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.sampling import Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
 
@@ -47,7 +48,7 @@ class CriticFunctions:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
-        self._loss = LossCalls(experiment.loss)
+        self._loss, self._turn = LossCalls(experiment.loss), Turn.made(experiment)
         self._intermediates = Intermediates(state.critic.network.model, state.critic.weights)
         self._inputs = Inputs(experiment)
         self.layers: tuple[CriticLayer, ...] = ()
@@ -107,7 +108,7 @@ class CriticFunctions:
                 scores = critic(x)
             outputs_of_rows = critic.plain.outputs(x, scores)
             of_real, of_fake = ({k: y[i : i + local] for k, y in outputs_of_rows.items()} for i in (0, local))
-            update = step * experiment.critic_steps
+            update, _ = self._turn.updates(CRITIC, step)
             own = real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake
             batch = Batch(*own, given.get("conditions"), given.get("source"))
             draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
@@ -133,7 +134,7 @@ class CriticFunctions:
 
     def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         """The latent vectors of this replica in the first critic update of the iteration."""
-        update = step * self._experiment.critic_steps
+        update, _ = self._turn.updates(CRITIC, step)
         draws = Draws(self._experiment.seed, self._experiment.local_batch, update, replica)
         return latents_of_update(self._experiment.architecture, draws, noise.FAKE_LATENT)
 

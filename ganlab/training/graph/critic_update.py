@@ -27,7 +27,7 @@ class CriticUpdate(Update):
     stream, other_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
-        shared = shared and experiment.critic_steps > 1
+        shared = shared and experiment.critic_steps != 1
         super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
     def __call__(self, update: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:

@@ -17,12 +17,14 @@ from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.op_source import operations
 from ganlab.training.graph.program import obstacle
+from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
 OF_GENERATOR = "generator/"
 # Sequences of example numbers: of critic updates, of generator updates, and the same for a source of its own.
-_OF_CRITIC, _OF_GENERATOR, _OF_SOURCE = 0, 1, 2
+_SEQUENCE, _OF_SOURCE = {CRITIC: 0, GENERATOR: 1}, 2
 # Where each begins in an endless set, far beyond the one before.
 _FAR = 2**48
 _OF_HOST = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
@@ -46,8 +48,7 @@ class Inputs:
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment, self._dataset, self._seed = experiment, experiment.dataset, experiment.seed
-        self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
-        self._generated, self._local_generated = experiment.generator_batch, experiment.local_generator_batch
+        self._turn, self._sizes = Turn.made(experiment), _sizes(experiment)
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         # Traced once for all replicas.
@@ -55,22 +56,17 @@ class Inputs:
         self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
         self.on_host = any(op.type in _OF_HOST for op in operations(self._made.graph))
 
-    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
-        return numbers_at(self._positions(step, replica), self._dataset.size, self._seed, _OF_CRITIC)
+    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
+        """Example numbers of a side's updates in an iteration of a replica, int64 `(updates * rows,)`."""
+        return self._numbers(_real(self._experiment), self._positions(side, step, replica), side)
 
-    def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
-        return numbers_at(self._generator_positions(step, replica), self._dataset.size, self._seed, _OF_GENERATOR)
+    def _numbers(self, rows: Rows, position: tf.Tensor, side: str) -> tf.Tensor:
+        return numbers_at(position, rows.dataset.size, self._seed, _SEQUENCE[side] + _OF_SOURCE * rows.own)
 
-    def _positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
-        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
-        return tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
-
-    def _generator_positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
-        return first + tf.range(self._local_generated, dtype=tf.int64)
+    def _positions(self, side: str, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        (batch, local), (first, count) = self._sizes[side], self._turn.updates(side, step)
+        first = (first + tf.range(count, dtype=tf.int64)) * batch + tf.cast(replica, tf.int64) * local
+        return tf.reshape(first[:, None] + tf.range(local, dtype=tf.int64)[None, :], [-1])
 
     def of(self, step: tf.Tensor, replica: int | tf.Tensor) -> Tensors:
         """Everything that one replica's iteration needs.
@@ -78,31 +74,33 @@ class Inputs:
         Returns:
             `real`, float32 `(critic_steps, local_batch, *sample_shape)`; as far as the experiment has them `labels`,
             int64, `conditions` and `source`, float32, likewise; and the same under `generator/` for the generator's
-            update, `(local_generator_batch, ...)`, of `real` where the loss compares pairs.
+            update, `(local_generator_batch, ...)`, of `real` where the loss compares pairs. With several
+            `generator_steps` these have them as a first axis; without a critic there are no others.
         """
-        tensors = {}
-        for name, rows, paired in _kinds(self._experiment):
-            tensors[name] = self.rows(rows, step, replica)
-            if paired:
-                position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
-                tensors[f"{OF_GENERATOR}{name}"] = self._rows(rows, position, _OF_GENERATOR)
-        return tensors
+        return {name: self.rows(rows, step, replica, side) for name, rows, side in _kinds(self._experiment)}
 
-    def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+    def examples(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
-        return self.rows(_real(self._experiment), step, replica)
+        return self.rows(_real(self._experiment), step, replica, side)
 
-    def rows(self, rows: Rows, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """One replica's rows of a kind for the critic's updates of an iteration, `(critic_steps, local_batch, ...)`."""
-        position = tf.ensure_shape(self._positions(step, replica), [self._updates * self._local])
-        return tf.reshape(self._rows(rows, position, _OF_CRITIC), [self._updates, self._local, *rows.shape])
+    def rows(self, rows: Rows, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
+        """One replica's rows of a kind for a side's updates of an iteration, `(updates, local_batch, ...)`."""
+        count, (_, local), positions = self._turn.of(side), self._sizes[side], self._positions(side, step, replica)
 
-    def _rows(self, rows: Rows, position: tf.Tensor, sequence: int) -> tf.Tensor:
-        dataset, count, size, shape = rows.dataset, position.shape[0], rows.dataset.size, rows.shape
-        numbers = numbers_at(position, size, self._seed, sequence + _OF_SOURCE * rows.own)
-        epochs = tf.zeros_like(position) if size is None else position // size
+        def of(position: tf.Tensor) -> tf.Tensor:
+            return self._rows(rows, position, side)
+
+        if count is None:  # a dataset is asked for a constant number of examples
+            of_one = tf.TensorSpec([local, *rows.shape], rows.dtype)
+            return tf.map_fn(of, tf.reshape(positions, [-1, local]), fn_output_signature=of_one)
+        made = of(tf.ensure_shape(positions, [count * local]))
+        return tf.reshape(made, [*self._turn.axis(side), local, *rows.shape])
+
+    def _rows(self, rows: Rows, position: tf.Tensor, side: str) -> tf.Tensor:
+        dataset, count, shape = rows.dataset, position.shape[0], rows.shape
+        epochs = tf.zeros_like(position) if dataset.size is None else position // dataset.size
         with plugin_code(selector_of(dataset), rows.method):
-            made = called(rows, numbers, self._seed, epochs=epochs)
+            made = called(rows, self._numbers(rows, position, side), self._seed, epochs=epochs)
         returned = f"Dataset {type(dataset).__name__} returned {rows.method} of shape {static_shape(made)} and dtype "
         if rows.method == "labels":
             if static_shape(made) not in ((count,), (None,), "unknown") or not made.dtype.is_integer:
@@ -126,13 +124,10 @@ class Inputs:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
                 made = {name: x.numpy() for name, x in self._made(at, tf.constant(replica)).items()}
-            positions = {"": self._positions(at, replica), OF_GENERATOR: self._generator_positions(at, replica)}
-            for name, rows, _ in _kinds(self._experiment):
-                for sequence, (update, position) in enumerate(positions.items()):
-                    if name != "labels" and (x := made.get(update + name)) is not None:
-                        own = sequence + _OF_SOURCE * rows.own
-                        numbers = numbers_at(position, rows.dataset.size, self._seed, own).numpy()
-                        check_finite_examples(rows.dataset, numbers, x.reshape(len(numbers), -1))
+            for name, rows, side in _kinds(self._experiment):
+                if rows.method != "labels":
+                    numbers = self._numbers(rows, self._positions(side, at, replica), side).numpy()
+                    check_finite_examples(rows.dataset, numbers, made[name].reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
         """Finds the first iteration in which this process has an example with a value that is not finite.
@@ -189,16 +184,18 @@ def _is_arithmetic(graph: tf.Graph) -> bool:
     return not obstacle(graph) and not any("Random" in op.type for op in operations(graph)) and not any(tables)
 
 
+def _sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
+    """The rows of each side's batch over all replicas, and of a replica's."""
+    return {
+        CRITIC: (experiment.batch_size, experiment.local_batch),
+        GENERATOR: (experiment.generator_batch, experiment.local_generator_batch),
+    }
+
+
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
-    updates, local, generated = experiment.critic_steps, experiment.local_batch, experiment.local_generator_batch
-    specs = {}
-    for name, rows, paired in _kinds(experiment):
-        dtype = tf.int64 if name == "labels" else tf.float32
-        specs[name] = tf.TensorSpec([updates, local, *rows.shape], dtype)
-        if paired:
-            specs[f"{OF_GENERATOR}{name}"] = tf.TensorSpec([generated, *rows.shape], dtype)
-    return specs
+    leading = {side: [*Turn.made(experiment).axis(side), local] for side, (_, local) in _sizes(experiment).items()}
+    return {name: tf.TensorSpec([*leading[side], *rows.shape], rows.dtype) for name, rows, side in _kinds(experiment)}
 
 
 def numbers_at(position: tf.Tensor, size: int | None, seed: int, sequence: int) -> tf.Tensor:
@@ -224,11 +221,14 @@ def called(rows: Rows, numbers: tf.Tensor, seed: int, **optional_ones: Any) -> t
     return tf.convert_to_tensor(optional.call(method, numbers, seed, **optional_ones))
 
 
-def _kinds(experiment: Experiment) -> Iterator[tuple[str, Rows, bool]]:
-    """What an iteration needs of data: the name, where it comes from, and whether the generator's update needs it."""
-    yield "real", _real(experiment), experiment.loss.pairs
-    for name, rows in experiment.given.items():
-        yield name, rows, True
+def _kinds(experiment: Experiment) -> Iterator[tuple[str, Rows, str]]:
+    """What an iteration needs of data: the name, where it comes from, and in whose updates."""
+    kinds = {"real": _real(experiment), **experiment.given}
+    for name, rows in kinds.items():
+        if experiment.has_critic:
+            yield name, rows, CRITIC
+        if name != "real" or experiment.loss.pairs:
+            yield f"{OF_GENERATOR}{name}", rows, GENERATOR
 
 
 def _real(experiment: Experiment) -> Rows:

@@ -103,6 +103,11 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
     return " or ".join(map(str, shapes))
 
 
+def numbers_of(model: keras.Model, names: Collection[str]) -> list[str]:
+    """Those of these names that a model's inputs have, in their order."""
+    return [x.name for x in _inputs(model) if x.name in names]
+
+
 def weighted_classes(model: keras.Model, given: Collection[str] = ()) -> int | None:
     """The classes of a model whose last input but `given` is `(n, classes)` of floats; None for one of numbers."""
     inputs = [x for x in _inputs(model) if x.name not in given]

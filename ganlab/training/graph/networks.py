@@ -15,9 +15,9 @@ import tensorflow as tf
 from ganlab.composition import MAPPINGS, Experiment
 from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
-from ganlab.interfaces import Architecture, Dataset, Loss
+from ganlab.interfaces import Architecture, Dataset, Loss, has_own
 from ganlab.layers import NoiseSource, noise_from
-from ganlab.plugins import optional
+from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.models import (
@@ -27,6 +27,7 @@ from ganlab.training.graph.models import (
     described_inputs,
     given_inputs,
     keras_model,
+    numbers_of,
     outputs_of,
     side_inputs,
     takes,
@@ -54,6 +55,8 @@ class Network:
         given: The names of its inputs that get the conditions and the source of each row, or side outputs of
             augmentations.
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
+        numbers: The numbers that it takes as its last inputs by name, each a float or what follows a schedule.
+        clock: The step, and the steps of the run, that they have their values of outside of a training step.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Network:
         conditional: bool = False,
         given: tuple[str, ...] = (),
         rematerialize: bool = False,
+        numbers: Mapping[str, Any] | None = None,
     ) -> None:
         """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
 
@@ -78,7 +82,9 @@ class Network:
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.side, self.outputs, self.input_shape, self.given = side, outputs, input_shape, given
         self.scores = side == CRITIC and SCORE in outputs
-        self.classes = weighted_classes(model, given) if conditional else None
+        self.numbers: Mapping[str, Any] = numbers or {}
+        self.clock: tuple[Any, int] | None = None
+        self.classes = weighted_classes(model, (*given, *self.numbers)) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -129,14 +135,15 @@ class Network:
 
     def inputs(self, x: Any, given: Mapping[str, Any]) -> Any:
         """The argument of the model's call: its input, with what else of each row it takes; a dict replaces that."""
-        if not (self.conditional or self.given):
+        if not (self.conditional or self.given or self.numbers):
             return x
         labels = given.get("labels")
         if self.classes is not None and labels is not None and labels.dtype.is_integer:
             labels = tf.one_hot(labels, self.classes)
         last = [labels] if self.conditional else []
+        numbers = self._numbers(x)
         if not self.given:
-            return [*x, *last] if isinstance(x, (list, tuple)) else [x, *last]
+            return [*(x if isinstance(x, (list, tuple)) else [x]), *last, *numbers.values()]
         names = [each.name for each in self.model.inputs]
         named = x if isinstance(x, Mapping) else {}
         if unknown := [name for name in named if name not in names]:
@@ -147,10 +154,19 @@ class Network:
                 "it here. Use one whose apply returns it, and no constraint that scores examples before augmentation."
             )
         own = [given.get("latent"), *last] if named else [x, *last]
-        rest = [name for name in names if name not in self.given]
+        rest = [name for name in names if name not in self.given and name not in numbers]
         # A generator of a source alone has no place for the latent vector.
-        values = {**dict(zip(reversed(rest), reversed(own), strict=False)), **given, **named}
+        values = {**dict(zip(reversed(rest), reversed(own), strict=False)), **numbers, **given, **named}
         return keras.tree.pack_sequence_as(graph_of(self.model).input, [values[name] for name in names])
+
+    def _numbers(self, x: Any) -> Tensors:
+        """The numbers that it takes, by name, for each row of an input."""
+        if not self.numbers:
+            return {}
+        rows, timed = tf.shape(tf.nest.flatten(x)[0])[:1], contextlib.nullcontext()
+        with scheduled.at(*self.clock) if self.clock and scheduled.now() is None else timed:
+            values = {name: tf.convert_to_tensor(number, tf.float32) for name, number in self.numbers.items()}
+        return {name: tf.fill(rows, value) for name, value in values.items()}
 
     @property
     def synchronizes(self) -> str:
@@ -173,13 +189,24 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     architecture, dataset = experiment.architecture, experiment.dataset
     shape = tuple(dataset.sample_shape)
     _check_game(experiment.loss, architecture, dataset)
+    roles = [name for name in ROLES if name != CRITIC or experiment.has_critic]
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
         given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
         augmented = bool(experiment.augmentations)
-        networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in ROLES}
+        networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in roles}
         networks |= _further(architecture, shape, **given)
-    _check_outputs(experiment.loss, networks[CRITIC])
+    if experiment.has_critic:
+        _check_outputs(experiment.loss, networks[CRITIC])
+    else:
+        _check_alone(experiment, networks)
+    for name in architecture.scheduled:
+        followed = isinstance(getattr(architecture, name), scheduled.Scheduled)
+        if followed and not any(name in network.numbers for network in networks.values()):
+            raise ContractError(
+                f"{selector_of(architecture)}.{name} follows a schedule, and neither generator nor critic takes it. "
+                f"Give one the last input keras.Input((), name={name!r}), or set a number."
+            )
     _check_names(experiment, networks)
     _check_shared(networks)
     if experiment.source is not None and "source" not in networks[GENERATOR].given:
@@ -242,13 +269,15 @@ def _network(
     with plugin_code(maker, role):
         model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, **facts))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    given = given_inputs(role, model, facts, input_shape, 1 + conditional)
-    scored = loss is not None and scores_itself(loss)
+    numbers = {name: getattr(architecture, name) for name in numbers_of(model, architecture.scheduled)}
+    given = given_inputs(role, model, facts, input_shape, 1 + conditional + len(numbers))
+    scored = loss is not None and has_own(loss, "scores")
     if role == CRITIC and augmented and not scored:
-        given += side_inputs(model, 1 + conditional, given)
-    fits = takes(model, input_shape, 1 + conditional, given)
+        given += side_inputs(model, 1 + conditional, (*given, *numbers))
+    named = (*given, *numbers)
+    fits = takes(model, input_shape, 1 + conditional, named)
     own = role == CRITIC and not fits
-    if role == GENERATOR and given and not (fits or len(model.inputs) == len(given) + conditional):
+    if role == GENERATOR and given and not (fits or len(model.inputs) == len(named) + conditional):
         raise IncompatibleError(
             f"The generator {model.name!r} takes {described_inputs(model)}. Beside {' and '.join(given)} it may take "
             f"its latent vector, {input_shape}, and the labels of a conditional architecture, and nothing else."
@@ -262,10 +291,11 @@ def _network(
     if own or given:
         output = graph_of(model).output
     else:
-        inputs, count = keras.Input(input_shape), weighted_classes(model)
+        inputs, count = keras.Input(input_shape), weighted_classes(model, tuple(numbers))
         label = keras.Input((count,)) if count else keras.Input((), dtype="int64")
+        further = [*([label] if conditional else []), *(keras.Input(()) for _ in numbers)]
         with plugin_code(maker, f"its {role}"):
-            output = model([inputs, label] if conditional else inputs)
+            output = model([inputs, *further] if further else inputs)
     check_output(role, model, output, [(None, *shape)] if role == GENERATOR else SCORES)
     return Network(
         model,
@@ -277,6 +307,7 @@ def _network(
         conditional=conditional,
         given=given,
         rematerialize=rematerialize,
+        numbers=numbers,
     )
 
 
@@ -344,9 +375,17 @@ def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> Non
         )
 
 
-def scores_itself(loss: Loss) -> bool:
-    """Whether a loss may say how the critic scores examples."""
-    return type(loss).scores is not Loss.scores
+def _check_alone(experiment: Experiment, built: Mapping[str, Network]) -> None:
+    """Refuses what follows a critic, under a loss that has none."""
+    loss, parts = experiment.loss, ("constraints", "augmentations", "diagnostics")
+    given = [f"experiment.{part}" for part in parts if getattr(experiment, part)]
+    given += [f"the network {name!r} of its side" for name, network in built.items() if network.side == CRITIC]
+    given += [f"its method {name}" for name in ("advance", "ready", "scores", "witness") if has_own(loss, name)]
+    if given:
+        raise IncompatibleError(
+            f"{selector_of(loss)} has no loss for a critic, so that none is trained, and {given[0]} needs one. Leave "
+            "that out, or use a loss with a method critic."
+        )
 
 
 def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:

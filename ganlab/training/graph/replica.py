@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.training.graph.noise import Draw, Kind, draw
+from ganlab.training.graph.roles import CRITIC
+from ganlab.training.graph.turn import Turn
 
 # A constraint's metric that is not logged by the constraint.
 _BOUND = "lipschitz_bound"
@@ -32,16 +34,21 @@ class Metric:
     Attributes:
         tag: Its name in TensorBoard.
         reduce: How replicas, and the updates of one iteration, become one value.
-        every: It is measured in every `every`-th critic update; between those its value is a meaningless 0.
+        every: It is measured in every `every`-th update of its side; between those its value is a meaningless 0.
+        side: The side.
+        when: The tag of a metric of 0 and 1, if this one is measured only where that is 1; else empty.
     """
 
     tag: str
     reduce: Reduce = "mean"
     every: int = 1
+    side: str = CRITIC
+    when: str = ""
 
-    def measured(self, iterations: np.ndarray, critic_steps: int) -> np.ndarray:
+    def measured(self, iterations: np.ndarray, turn: Turn) -> np.ndarray:
         """A mask of the given iterations that have an update which measures it."""
-        return -iterations * critic_steps % self.every < critic_steps
+        first, count = map(np.asarray, turn.updates(self.side, iterations))
+        return -first % self.every < count
 
 
 @dataclass

@@ -23,6 +23,7 @@ from ganlab.training.graph.inputs import called, numbers_at
 from ganlab.training.graph.latents import is_normal, latents_of_samples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
@@ -169,8 +170,8 @@ class Scorer:
 
         Points without labels are scored as every class in turn, and the scores of a conditional critic averaged.
         """
-        self._state, self._player = state, state.critic
-        self._classes = classes if self._player.network.conditional else None
+        self._state, self._player = state, state.in_turn[0]
+        self._classes = classes if self.of_examples and self._player.network.conditional else None
         self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -182,7 +183,7 @@ class Scorer:
     @property
     def of_examples(self) -> bool:
         """Whether the critic is a function of examples alone; one that is not cannot be called here."""
-        return self._player.network.input_shape is not None
+        return self._player.role.name == CRITIC and self._player.network.input_shape is not None
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one, for a critic of examples alone."""
@@ -207,8 +208,8 @@ class Scorer:
         """
         if not self.of_examples:
             raise IncompatibleError(
-                f"The critic {self._player.network.model.name!r} has inputs beside examples, or others: this looks at "
-                "critics of examples alone. Leave out diagnostics that score examples."
+                f"The critic {self._state.critic.network.model.name!r} has inputs beside examples, or others: this "
+                "looks at critics of examples alone. Leave out diagnostics that score examples."
             )
         with self._state.timed():
             data = {} if labels is None else {"labels": labels}

@@ -19,6 +19,7 @@ from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.program import is_program, is_refusal, obstacle
 from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.tf_errors import translated_errors
@@ -33,6 +34,7 @@ class Trainer:
 
     Attributes:
         state: The trained state.
+        turn: The updates of each step.
         sums: Sums over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
@@ -69,10 +71,14 @@ class Trainer:
         switches = experiment.deterministic, experiment.precision
         self._kept = (program or compiled) and xla_cache.fill(*switches, on_gpu=on_gpu(experiment))
         self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program, shared=self._shared)
+        self.turn = self._step.turn
+        if isinstance(experiment.strategy, tf.distribute.TPUStrategy):
+            self.turn.check_static("A TPU, which compiles all of an iteration,", "Train on CPUs or GPUs.")
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        self._loops = alone and experiment.critic_steps > 1 and self._shared and not self._step.looks_ahead
+        several = self.turn.critic not in (0, 1) and self._shared and not self._step.looks_ahead
+        self._loops = (alone and several) or bool(self.turn.varies)
         whole = self._block if self._inputs.computed() else self._whole
         self._program = tf.function(whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
@@ -249,10 +255,20 @@ class Trainer:
             metrics = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
             return k + 1, values.write(k, metrics)
 
-        updates = self.experiment.critic_steps
+        _, updates = self.turn.updates(CRITIC, step)
+        updates = updates if self.turn.critic else tf.cast(updates, tf.int32)
         (values,) = in_turn(updates, body, (tf.TensorArray(tf.float32, size=updates),))
-        of_critic = tf.ensure_shape(values.stack(), [updates, None, None])
-        return self._step.reduced(step, of_critic, self._on_replicas(self._step.generator_update, step, examples))
+        of_critic = tf.ensure_shape(values.stack(), [self.turn.critic, None, None])
+
+        def of_generator() -> list[tf.Tensor]:
+            each = range(self.turn.generator)
+            return [self._on_replicas(self._step.generator_update, step, j, examples) for j in each]
+
+        if not self.turn.waits:
+            return self._step.reduced(step, of_critic, of_generator())
+        ready = self._on_replicas(self._step.generator.ready)
+        made = tf.cond(ready[0], of_generator, lambda: self._step.waiting(ready.shape[0]))
+        return self._step.reduced(step, of_critic, made, ready)
 
     def _on_replicas(self, function: Callable[..., tf.Tensor], *arguments: Any) -> tf.Tensor:
         """The results of a function on this process's replicas, one below the other."""

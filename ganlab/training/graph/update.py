@@ -155,6 +155,8 @@ class Update(abc.ABC):
     ) -> tuple[dict[str, tf.Tensor], Batch]:
         """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
         outputs: dict[str, Tensors] = {}
+        if CRITIC not in self.state.players:
+            return {}, batch
         if (scores := self._loss.scores(self.side, batch, networks, draws, log)) is not None:
             outputs = {name: {SCORE: x} for name, x in scores.items()}
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.losses.batches import Sinkhorn, Sliced
 from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
 from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
@@ -44,6 +45,8 @@ def ganlab_losses() -> dict[str, type]:
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
         "self_supervised": SelfSupervised,
+        "sinkhorn": Sinkhorn,
+        "sliced": Sliced,
         "top_k": TopK,
         "unrolled": Unrolled,
         "wasserstein": Wasserstein,

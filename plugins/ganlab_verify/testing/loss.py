@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ganlab import Architecture, Batch, Constraint, Loss
 from ganlab.commands import plugin_code
-from ganlab.engine import Draws, Log, ReplicaView, TrainingState, noise, optional, scores_itself
+from ganlab.engine import Draws, Log, ReplicaView, TrainingState, has_own, noise, optional
 from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
@@ -48,11 +48,13 @@ class LossConformance(TrainedConformance):
         loss, dataset = self.make(), parts.Given(parts.dataset(self.sample_shape))
         if (architecture := self.architecture()) is not None:
             return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
-        if scores_itself(loss) or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+        if has_own(loss, "scores") or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
             pytest.skip("It calls networks by name: return an architecture that has them from the method architecture.")
         if not (loss.labels or loss.outputs):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
-            return {"loss": loss, "architecture": networks, "dataset": dataset}
+            # A loss without a critic compares batches: there is nothing to constrain, and there are no scores.
+            constraints: dict[str, Any] = {} if has_own(loss, "critic") else {"constraints": []}
+            return {"loss": loss, "architecture": networks, "dataset": dataset, **constraints}
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
         return {"loss": loss, "architecture": networks, "dataset": parts.Given(parts.LabelledPoints(self.sample_shape))}
 
@@ -78,6 +80,8 @@ class LossConformance(TrainedConformance):
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
+        if not has_own(loss, "critic"):
+            scores = {"generator": []}
         networks, losses = self._networks(loss, draws), {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
