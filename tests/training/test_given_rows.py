@@ -8,6 +8,7 @@ from networks_by_hand import Net, sigmoid
 from small import Layers, Points, assert_same, sgd, small, trained, values
 
 import ganlab
+from ganlab.engine import DiagnosticSchedule, TrainingState, data_changes, data_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.sampling import sampler
@@ -125,7 +126,7 @@ def by_hand(experiment, first, steps):
         pytest.param(PAIRED, 1, id="pairs with conditions"),
         pytest.param(PAIRED, 2, id="pairs with conditions, replicas", marks=pytest.mark.slow),
         pytest.param(MAP, 1, id="a source of its own", marks=pytest.mark.slow),
-        pytest.param(MAP, 2, id="a source of its own, replicas"),
+        pytest.param(MAP, 2, id="a source of its own, replicas", marks=pytest.mark.slow),
     ],
 )
 def test_twenty_updates_are_those_of_a_loop_by_hand(kind, replicas):
@@ -264,3 +265,55 @@ def test_an_unused_setting_leaves_no_trace():
     experiment = small(0)
     assert "source" not in experiment.recipe.arguments
     assert not beside(experiment)
+
+
+@pytest.mark.slow
+def test_diagnostics_see_samples_of_the_update_that_comes_next():
+    seen = {}
+
+    class Fakes(ganlab.Diagnostic):
+        def look(self, critic):
+            seen.update(fake=critic.fake, more=critic.more(30)[1], gradients=critic.gradients(0).weights)
+            return ganlab.Findings()
+
+    experiment = small(0, **parts(MAP, diagnostics=[Fakes()]))
+    state = TrainingState(experiment)
+    DiagnosticSchedule(experiment, state).check()
+    net = Net(values(state), "generator")
+    source = Inputs(experiment).of(tf.constant(0, tf.int64), 0)["source"][0].numpy()
+    np.testing.assert_allclose(seen["fake"], net(source), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        seen["more"], net(sampler(experiment, state).given(30, 0)["source"]), rtol=1e-5, atol=1e-5
+    )
+    assert all(np.abs(gradient).max() > 0 for gradient in seen["gradients"].values())
+
+    paired = small(0, **parts(PAIRED, diagnostics=[Fakes()]))
+    with pytest.raises(ganlab.errors.IncompatibleError, match="has inputs beside examples"):
+        DiagnosticSchedule(paired, TrainingState(paired)).check()
+
+
+@pytest.mark.slow
+def test_a_resumed_run_has_the_same_bits():
+    whole, resumed = (Trainer(small(0, **parts(PAIRED))) for _ in range(2))
+    whole.train(2)
+    for variable, value in zip(resumed.state.variables().values(), values(whole.state).values(), strict=True):
+        variable.assign(value)
+    resumed.state.step = 2
+    for trainer in (whole, resumed):
+        trainer.train(2)
+    after = values(resumed.state)
+    for name, value in values(whole.state).items():
+        np.testing.assert_array_equal(after[name], value, err_msg=name)
+
+
+def test_other_sources_and_conditions_are_other_data():
+    class Shifted(Rows):
+        def conditions(self, numbers, seed):
+            return super().conditions(numbers, seed) + 1.0
+
+    before = data_of(Rows(), OTHER)
+    assert data_changes(before, data_of(Rows(), Points(OTHER._points))) == []
+    (line,) = data_changes(before, data_of(Rows(), Points(OTHER._points + 1.0)))
+    assert "source rows: content" in line
+    (line,) = data_changes(before, data_of(Shifted(), OTHER))
+    assert "conditions: content" in line
