@@ -317,3 +317,45 @@ def test_other_sources_and_conditions_are_other_data():
     assert "source rows: content" in line
     (line,) = data_changes(before, data_of(Shifted(), OTHER))
     assert "conditions: content" in line
+
+
+class Labelled(Rows):
+    """The same with labels, which are the numbers modulo 4."""
+
+    classes = 4
+
+    def labels(self, numbers):
+        return numbers % 4
+
+
+def test_labels_and_conditions_of_a_sample_are_those_of_one_example():
+    mlp = ganlab.component("architectures", "mlp")
+    both = mlp(width=8, depth=1, latent_dim=3, labels="projection", conditions=True)
+    experiment = small(0, **parts({"architecture": both, "dataset": Labelled()}, critic_steps=1))
+    trainer = Trainer(experiment)
+    trainer.train(2)
+    draw = sampler(experiment, trainer.state)
+    given = draw.given(40, 7)
+    numbers = [int(np.flatnonzero(TABLE[:, 5] == condition)[0]) for condition in given["conditions"][:, 0]]
+    np.testing.assert_array_equal(given["labels"], np.array(numbers) % 4)
+    model = trainer.state.generator.network.model
+    assert [x.name for x in model.inputs] == ["latent", "label", "conditions"]
+    one_hot = np.eye(4, dtype=np.float32)[given["labels"]]
+    expected = model([draw.latents(40, 7).numpy(), one_hot, given["conditions"]])
+    np.testing.assert_allclose(draw(40, 7), expected, rtol=1e-5, atol=1e-6)
+    asked = draw(40, 7, [3] * 40, conditions=given["conditions"])
+    expected = model([draw.latents(40, 7).numpy(), np.eye(4, dtype=np.float32)[[3] * 40], given["conditions"]])
+    np.testing.assert_allclose(asked, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"conditions": True}, "architectures.mlp with conditions = True needs a dataset with conditions"),
+        ({"source": True}, "with source = True needs experiment.source, or a dataset of pairs"),
+    ],
+)
+def test_networks_that_need_what_the_data_do_not_have_say_so(settings, message):
+    mlp = ganlab.component("architectures", "mlp")(width=8, depth=1, **settings)
+    with pytest.raises(ganlab.errors.ConfigError, match=message):
+        Trainer(small(0, architecture=mlp))
