@@ -8,6 +8,7 @@ from networks_by_hand import Net, sigmoid
 from small import Layers, Points, assert_same, sgd, small, trained, values
 
 import ganlab
+from ganlab import config
 from ganlab.engine import DiagnosticSchedule, TrainingState, data_changes, data_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
@@ -264,6 +265,8 @@ def test_sources_that_are_not_finite_are_named():
 def test_an_unused_setting_leaves_no_trace():
     experiment = small(0)
     assert "source" not in experiment.recipe.arguments
+    assert "source" not in config.render(experiment.recipe, defaults=True).replace("architectures.mlp.source", "")
+    assert not any(name.endswith("source") and "mlp" not in name for name in config.flatten(experiment.recipe))
     assert not beside(experiment)
 
 
