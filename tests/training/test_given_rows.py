@@ -8,6 +8,8 @@ from networks_by_hand import Net, sigmoid
 from small import Layers, Points, assert_same, sgd, small, trained, values
 
 import ganlab
+from ganlab import config
+from ganlab.engine import DiagnosticSchedule, TrainingState, data_changes, data_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.sampling import sampler
@@ -125,7 +127,7 @@ def by_hand(experiment, first, steps):
         pytest.param(PAIRED, 1, id="pairs with conditions"),
         pytest.param(PAIRED, 2, id="pairs with conditions, replicas", marks=pytest.mark.slow),
         pytest.param(MAP, 1, id="a source of its own", marks=pytest.mark.slow),
-        pytest.param(MAP, 2, id="a source of its own, replicas"),
+        pytest.param(MAP, 2, id="a source of its own, replicas", marks=pytest.mark.slow),
     ],
 )
 def test_twenty_updates_are_those_of_a_loop_by_hand(kind, replicas):
@@ -263,4 +265,100 @@ def test_sources_that_are_not_finite_are_named():
 def test_an_unused_setting_leaves_no_trace():
     experiment = small(0)
     assert "source" not in experiment.recipe.arguments
+    assert "source" not in config.render(experiment.recipe, defaults=True).replace("architectures.mlp.source", "")
+    assert not any(name.endswith("source") and "mlp" not in name for name in config.flatten(experiment.recipe))
     assert not beside(experiment)
+
+
+@pytest.mark.slow
+def test_diagnostics_see_samples_of_the_update_that_comes_next():
+    seen = {}
+
+    class Fakes(ganlab.Diagnostic):
+        def look(self, critic):
+            seen.update(fake=critic.fake, more=critic.more(30)[1], gradients=critic.gradients(0).weights)
+            return ganlab.Findings()
+
+    experiment = small(0, **parts(MAP, diagnostics=[Fakes()]))
+    state = TrainingState(experiment)
+    DiagnosticSchedule(experiment, state).check()
+    net = Net(values(state), "generator")
+    source = Inputs(experiment).of(tf.constant(0, tf.int64), 0)["source"][0].numpy()
+    np.testing.assert_allclose(seen["fake"], net(source), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        seen["more"], net(sampler(experiment, state).given(30, 0)["source"]), rtol=1e-5, atol=1e-5
+    )
+    assert all(np.abs(gradient).max() > 0 for gradient in seen["gradients"].values())
+
+    paired = small(0, **parts(PAIRED, diagnostics=[Fakes()]))
+    with pytest.raises(ganlab.errors.IncompatibleError, match="has inputs beside examples"):
+        DiagnosticSchedule(paired, TrainingState(paired)).check()
+
+
+@pytest.mark.slow
+def test_a_resumed_run_has_the_same_bits():
+    whole, resumed = (Trainer(small(0, **parts(PAIRED))) for _ in range(2))
+    whole.train(2)
+    for variable, value in zip(resumed.state.variables().values(), values(whole.state).values(), strict=True):
+        variable.assign(value)
+    resumed.state.step = 2
+    for trainer in (whole, resumed):
+        trainer.train(2)
+    after = values(resumed.state)
+    for name, value in values(whole.state).items():
+        np.testing.assert_array_equal(after[name], value, err_msg=name)
+
+
+def test_other_sources_and_conditions_are_other_data():
+    class Shifted(Rows):
+        def conditions(self, numbers, seed):
+            return super().conditions(numbers, seed) + 1.0
+
+    before = data_of(Rows(), OTHER)
+    assert data_changes(before, data_of(Rows(), Points(OTHER._points))) == []
+    (line,) = data_changes(before, data_of(Rows(), Points(OTHER._points + 1.0)))
+    assert "source rows: content" in line
+    (line,) = data_changes(before, data_of(Shifted(), OTHER))
+    assert "conditions: content" in line
+
+
+class Labelled(Rows):
+    """The same with labels, which are the numbers modulo 4."""
+
+    classes = 4
+
+    def labels(self, numbers):
+        return numbers % 4
+
+
+def test_labels_and_conditions_of_a_sample_are_those_of_one_example():
+    mlp = ganlab.component("architectures", "mlp")
+    both = mlp(width=8, depth=1, latent_dim=3, labels="projection", conditions=True)
+    experiment = small(0, **parts({"architecture": both, "dataset": Labelled()}, critic_steps=1))
+    trainer = Trainer(experiment)
+    trainer.train(2)
+    draw = sampler(experiment, trainer.state)
+    given = draw.given(40, 7)
+    numbers = [int(np.flatnonzero(TABLE[:, 5] == condition)[0]) for condition in given["conditions"][:, 0]]
+    np.testing.assert_array_equal(given["labels"], np.array(numbers) % 4)
+    model = trainer.state.generator.network.model
+    assert [x.name for x in model.inputs] == ["latent", "label", "conditions"]
+    one_hot = np.eye(4, dtype=np.float32)[given["labels"]]
+    expected = model([draw.latents(40, 7).numpy(), one_hot, given["conditions"]])
+    np.testing.assert_allclose(draw(40, 7), expected, rtol=1e-5, atol=1e-6)
+    asked = draw(40, 7, [3] * 40, conditions=given["conditions"])
+    expected = model([draw.latents(40, 7).numpy(), np.eye(4, dtype=np.float32)[[3] * 40], given["conditions"]])
+    np.testing.assert_allclose(asked, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"conditions": True}, "architectures.mlp with conditions = True needs a dataset with conditions"),
+        ({"source": True}, "with source = True needs experiment.source, or a dataset of pairs"),
+    ],
+)
+def test_networks_that_need_what_the_data_do_not_have_say_so(settings, message):
+    mlp = ganlab.component("architectures", "mlp")(width=8, depth=1, **settings)
+    with pytest.raises(ganlab.errors.ConfigError, match=message):
+        Trainer(small(0, architecture=mlp))
