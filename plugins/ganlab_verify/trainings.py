@@ -52,7 +52,7 @@ class Bench(lab.Training):
         *,
         optimizers: Optimizers,
         rates: tuple[float, float] = (0.0, 0.0),
-        jit: Literal["on", "off"] = "off",
+        jit: Literal["on", "off", "step"] = "off",
         **settings: Any,
     ) -> None:
         """Composes the experiment.
@@ -62,7 +62,7 @@ class Bench(lab.Training):
             replicas: How many logical CPUs to train on; 0 for one device without mirroring.
             optimizers: The experiment's own, or plain gradient descent.
             rates: Learning rates of gradient descent, for the critic and for the generator.
-            jit: Whether XLA compiles the gradients.
+            jit: What XLA compiles, as experiment.jit: the gradients, nothing or the whole iteration.
             settings: Further settings that replace the experiment's own.
 
         Raises:

@@ -55,8 +55,8 @@ def on_this_machine(strategy):
     return Recipe("strategies", "mirrored", {"virtual_replicas": replicas or 2})
 
 
-def composed(path, strategy=None, dataset=None):
-    """The small experiment of a file, on its strategy or another one, on its dataset or another one."""
+def composed(path, strategy=None, dataset=None, **settings):
+    """The small experiment of a file, on its strategy or another one, on its dataset or another one, so set."""
     whole = config.load([path])
     arguments = {name: small(value) for name, value in whole.arguments.items()}
     arguments["dataset"] = dataset or arguments["dataset"]
@@ -64,6 +64,7 @@ def composed(path, strategy=None, dataset=None):
     replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
     parts = replicas * arguments.get("microbatches", 1)
     arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * parts, "critic_steps": 1, "log_every": 1}
+    arguments |= settings
     experiment = compose(replace(whole, arguments=arguments))
     assert experiment.replicas == replicas
     return experiment

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
@@ -40,6 +42,7 @@ def is_program(experiment: Experiment) -> bool:
     return alone and not turn.varies and (experiment.jit == "step" or (experiment.jit == "auto" and on_gpu(experiment)))
 
 
+@functools.cache
 def has_kernel(kind: str) -> bool:
     """Whether XLA knows a type of operation."""
     known = kernels.get_registered_kernels_for_op(kind).kernel
