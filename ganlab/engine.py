@@ -5,7 +5,7 @@ Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are f
 
 from ganlab.composition import PARTS, compose, given_rows, make, parameters
 from ganlab.config import load, overrides
-from ganlab.interfaces import has_own
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import sentence
 from ganlab.plugins.recipes import described, recipe_of, unique_names

@@ -22,8 +22,8 @@ from ganlab.interfaces import (
     Evaluator,
     Loss,
     Schedule,
-    has_own,
 )
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.annotations import annotation
 from ganlab.plugins.recipes import Recipe, described, unique_names
 

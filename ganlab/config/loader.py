@@ -15,7 +15,8 @@ from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
 from ganlab.errors import ConfigError
-from ganlab.interfaces import Loss, has_own
+from ganlab.interfaces import Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound, takes_number
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe

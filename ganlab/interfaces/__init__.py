@@ -8,7 +8,7 @@ from ganlab.interfaces.diagnostic import CriticLayer, CriticView, Diagnostic, Fi
 from ganlab.interfaces.evaluator import Evaluator
 from ganlab.interfaces.features import Features
 from ganlab.interfaces.launcher import Job, Launcher
-from ganlab.interfaces.loss import Loss, has_own
+from ganlab.interfaces.loss import Loss
 from ganlab.interfaces.schedule import Schedule
 from ganlab.interfaces.search import Choices, Proposal, Range, Search, Space
 
@@ -38,5 +38,4 @@ __all__ = [
     "Schedule",
     "Search",
     "Space",
-    "has_own",
 ]

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from ganlab.errors import ContractError
-from ganlab.interfaces import Batch, Loss, has_own
+from ganlab.interfaces import Batch, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of, unique_names

@@ -15,7 +15,8 @@ import tensorflow as tf
 from ganlab.composition import MAPPINGS, Experiment
 from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
-from ganlab.interfaces import Architecture, Dataset, Loss, has_own
+from ganlab.interfaces import Architecture, Dataset, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.layers import NoiseSource, noise_from
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import plugin_code

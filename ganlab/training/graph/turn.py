@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, IncompatibleError
-from ganlab.interfaces import Schedule, has_own
+from ganlab.interfaces import Schedule
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.roles import CRITIC
