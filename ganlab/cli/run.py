@@ -26,6 +26,7 @@ from ganlab.support.terminal import line
 
 
 @click.command("run")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
 @experiment_options
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override experiment.seed.")
 @click.option(
@@ -54,6 +55,7 @@ from ganlab.support.terminal import line
 @click.pass_context
 def run(
     ctx: click.Context,
+    files: tuple[str, ...],
     runs: Path,
     name: str | None,
     resume: Path | None,
@@ -62,13 +64,14 @@ def run(
     dry_run: bool,
     **described: Any,
 ) -> None:
-    """Trains the experiment in a gin file.
+    """Trains the experiment in a gin file, FILE or --gin FILE: a path, or the name of a shipped file.
 
     \b
-    ganlab run --gin quickstart
-    ganlab run --gin mine.gin --param experiment.steps=100 --seed 3
+    ganlab run quickstart
+    ganlab run mine.gin --param experiment.steps=100 --seed 3
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    described["gin_files"] = (*files, *described["gin_files"])
     if resume is not None:
         if name is not None:
             raise click.UsageError("--resume uses the run's own folder: leave out --name.")
@@ -76,7 +79,7 @@ def run(
     else:
         if not described["gin_files"]:
             raise click.UsageError(
-                "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume RUN."
+                "Missing experiment: name a FILE, for example 'ganlab run quickstart', or pass --resume RUN."
             )
         if allow_changes:
             raise click.UsageError("--allow-changes works only with --resume RUN: leave it out for a new run.")

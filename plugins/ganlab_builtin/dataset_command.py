@@ -1,4 +1,4 @@
-"""`ganlab dataset make`: resizes the pictures of a folder once, into TFRecord files."""
+"""`ganlab dataset make` writes pictures, resized, to TFRecord files; `ganlab dataset show` draws examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 import ganlab
-from ganlab.commands import LocalPath
+from ganlab.commands import (
+    BESIDE_GIN,
+    LocalPath,
+    experiment_options,
+    plugin_options,
+    read_experiment,
+    say,
+    start_tensorflow,
+    use_plugins,
+)
+from ganlab.files import line, new_file
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -20,11 +30,12 @@ if TYPE_CHECKING:
 
 FILTERS = ("bilinear", "bicubic", "lanczos3", "lanczos5", "mitchellcubic", "gaussian", "area", "nearest")
 _AT_A_TIME = 64  # images
+_SHOWN, _POINTS, _OF_A_CLASS, _CLASSES = 64, 1000, 10, 20
 
 
 @click.group()
 def dataset() -> None:
-    """Prepares datasets."""
+    """Prepares datasets and shows them."""
 
 
 @dataset.command()
@@ -81,6 +92,86 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
         (unfinished / "dataset.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     classes = f", {images.classes} classes" if images.classes else ""
     click.echo(f"{folder}: {images.size:,} images of {size} x {size}{classes}. Use datasets.tfrecords.")
+
+
+@dataset.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@experiment_options
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=LocalPath(dir_okay=False),
+    required=True,
+    help="The picture to write, a PNG.",
+)
+@plugin_options(BESIDE_GIN)
+def show(
+    files: tuple[str, ...],
+    gin_files: tuple[str, ...],
+    params: tuple[str, ...],
+    output: Path,
+    no_plugin: tuple[str, ...],
+    plugin_file: Path | None,
+) -> None:
+    """Draws examples of an experiment's dataset as training will see them: cropped, resized, in [-1, 1].
+
+    FILE is an experiment, as of `ganlab run`. With classes, the picture has a row for each of the first 20; otherwise
+    it has 64 images from all over the data. Augmentations, which vary, are not applied.
+
+    \b
+    ganlab dataset show mine.gin -o mine.png
+    ganlab dataset show quickstart -o digits.png
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    experiment_files = (*files, *gin_files)
+    if not experiment_files:
+        raise click.UsageError("Missing experiment: name a FILE, for example 'ganlab dataset show quickstart'.")
+    if output.suffix.lower() != ".png":
+        raise click.UsageError(f"-o {line(output)} must end in .png.")
+    use_plugins(no_plugin, plugin_file, experiment_files[0])
+    arguments = read_experiment(experiment_files, params).arguments
+    start_tensorflow()
+    from ganlab.engine import make
+
+    data, seed = make(arguments["dataset"]), int(arguments.get("seed", 0))
+    png, sentence = _picture(data, seed)
+    with new_file(output) as file:
+        file.write(png)
+    say(f"Wrote {line(output)}: {sentence}")
+
+
+def _picture(data: ganlab.Dataset, seed: int) -> tuple[bytes, str]:
+    """A picture of examples, and a sentence about it.
+
+    Raises:
+        IncompatibleError: Examples of this shape have no picture.
+    """
+    import numpy as np
+
+    from ganlab.engine import examples_of
+    from ganlab.pictures import image_grid, scatter
+    from ganlab_builtin.evaluators.by_class import labelled
+
+    shape = tuple(data.sample_shape)
+    points = shape == (2,)
+    if not points and not (len(shape) == 3 and shape[-1] in (1, 3)):
+        raise ganlab.IncompatibleError(
+            f"Examples of shape {shape} have no picture: only images of 1 or 3 channels and points in the plane do."
+        )
+    count = _POINTS if points else _SHOWN
+    numbers = np.arange(count) if data.size is None else np.linspace(0, data.size - 1, count).astype(np.int64)
+    numbers, columns, rows = np.unique(numbers), None, ""
+    if data.classes and not points:
+        every, labels = labelled(data, seed)
+        columns = _OF_A_CLASS
+        shown = np.unique(labels)[:_CLASSES]
+        numbers = np.concatenate([np.resize(every[labels == label], columns) for label in shown])
+        rows = f", a row for each of {len(shown)} classes"
+    examples = examples_of(data, numbers, seed)
+    span = f"with values from {examples.min():.3g} to {examples.max():.3g}"
+    of = "" if data.size is None else f" of {data.size:,}"
+    what = f"{len(np.unique(numbers)):,}{of} examples of shape {shape}, {span}{rows}."
+    return (scatter(examples, examples[:0]) if points else image_grid(examples, columns)), what
 
 
 def _write(images: ImageFolder, folder: Path, shard: int) -> None:

@@ -62,6 +62,7 @@ def offered():
         (["run", "--dry"], ["--dry-run"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["run", "--gin", "qui"], ["quickstart"]),
+        (["run", "qui"], ["quickstart"]),
         (["run", "--gin", "paper/mode"], ["paper/mode_coverage"]),
         (["run", "--gin", "ri"], ["ring.gin"]),
         (["run", "--gin", "ru"], ["runs/"]),

@@ -310,7 +310,7 @@ def test_unknown_component_of_a_plugin_with_an_invalid_name(mistake, here, minim
 
 
 COMMANDS = {
-    ("run",): "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume RUN.",
+    ("run",): "Missing experiment: name a FILE, for example 'ganlab run quickstart', or pass --resume RUN.",
     ("run", "--resume", "x", "--name", "y"): "--resume uses the run's own folder: leave out --name.",
     ("run", "--gin", "exp.gin", "--allow-changes"): (
         "--allow-changes works only with --resume RUN: leave it out for a new run."

@@ -62,7 +62,7 @@ def test_name_of_a_ganlab_command_is_reported_as_a_clash(ganlab, local):
     local(COMMAND)
     assert ganlab("ganlab_plugins.run").stdout == "mine\n"
     assert ganlab("ganlab_plugins.greet").stdout == "hello \n"
-    assert "Missing experiment: pass --gin" in ganlab("run").stderr
+    assert "Missing experiment: name a FILE" in ganlab("run").stderr
     data = json.loads(ganlab("plugins", "--json").stdout)
     assert [(row["name"], row["summary"]) for row in data["commands"] if row["plugin"] == "ganlab_plugins"] == [
         ("greet", "Greets somebody."),

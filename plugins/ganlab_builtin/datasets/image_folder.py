@@ -31,6 +31,7 @@ class ImageFolder(ganlab.Dataset):
 
     Attributes:
         skipped: The number of files that were left out because they cannot be decoded.
+        names: The files' paths below the folder, in order, as bytes.
         class_names: The names of the subfolders that are the classes; none without classes.
         filter: The method of `tf.image.resize` that images are resized with.
     """
@@ -84,7 +85,7 @@ class ImageFolder(ganlab.Dataset):
                 raise refusal("image_folder", "path", path, f"has no file to train on: {problem}")
             warnings.warn(f"datasets.image_folder.path = {path!r} without broken files: {problem}", stacklevel=2)
             files = [name for name in files if name not in broken]
-        self._names = [os.fsencode(name) for name in files]
+        self.names = [os.fsencode(name) for name in files]
         self.size = len(files)
         tops = [name.partition("/")[0] if "/" in name else "" for name in files]
         places = {name: place for place, name in enumerate(sorted(set(tops)))}
@@ -106,7 +107,7 @@ class ImageFolder(ganlab.Dataset):
             tf.errors.InvalidArgumentError: A file cannot be read or decoded; the message names it.
         """
         count = numbers.shape[0]
-        paths = tf.strings.join([self._root, tf.gather(tf.constant(self._names), numbers)])
+        paths = tf.strings.join([self._root, tf.gather(tf.constant(self.names), numbers)])
         # A decoding error does not name its file. So failed ones are left out, the positions of the others are kept,
         # and an extra row at the end makes sure that there is a batch even if all failed.
         read = tf.data.Dataset.from_tensor_slices(paths).enumerate()
@@ -132,7 +133,7 @@ class ImageFolder(ganlab.Dataset):
 
     def fingerprint(self) -> dict[str, Any]:
         """The files' names, and hashes of their sizes and of bytes of them (`ganlab.fingerprints.of_files`)."""
-        return fingerprints.of_files(self._root, self._names)
+        return fingerprints.of_files(self._root, self.names)
 
     def _broken(self, names: list[str], *, every: bool) -> set[str]:
         paths = {self._root + os.fsencode(name): name for name in names}

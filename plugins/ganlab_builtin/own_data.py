@@ -1,0 +1,353 @@
+"""Looks at a user's own images or arrays, and writes the experiment that fits them."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab.commands import counted, listed
+from ganlab.files import line, walk
+from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.fixed_files import NpyRows
+from ganlab_builtin.datasets.image_folder import ImageFolder
+
+# Every file of at most so many is decoded to find broken ones. Headers of so many are read, and pixels of so many.
+_DECODED, _HEADERS, _COLOURED = 2000, 10_000, 64
+_SIZES = (64, 32, 16, 8)  # pixels; with larger images a processor trains for days
+_PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"}
+_UNREAD = {".webp", ".tif", ".tiff", ".avif", ".heic", ".jfif", ".jp2", ".svg"}
+_FEW = 5000  # images, with fewer of which a critic soon learns them by heart
+_OF_A_CLASS = 10  # images on average, of which a classifier can learn something
+_NAMED = 10  # classes
+_PLAIN = 10.0  # vectors of at most this size are left as they are
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """A dataset of a user's own.
+
+    Attributes:
+        dataset: The dataset.
+        name: Its component's name.
+        settings: The component's settings.
+        facts: Sentences about the data.
+        labelled: Whether its classes are used.
+    """
+
+    dataset: ganlab.Dataset
+    name: str
+    settings: dict[str, Any]
+    facts: list[str] = field(default_factory=list)
+    labelled: bool = False
+
+
+def look_at_images(path: str, *, size: int | None, use_classes: bool) -> OwnData:
+    """Looks at the pictures of a folder.
+
+    Args:
+        path: The folder.
+        size: The side of the images to train on; None for one that fits.
+        use_classes: Whether subfolders may be classes.
+
+    Raises:
+        ConfigError: The folder has no picture that can be read, one is too large, or its subfolders are parts of a set.
+    """
+    images, cautions = _opened(path)
+    sizes, formats = _headers(path, images.names)
+    parts = {name.lower() for name in images.class_names}
+    if use_classes and parts and parts <= _PARTS:
+        raise ganlab.ConfigError(
+            f"The subfolders of {path!r} are {listed(images.class_names)}: parts of a set, and not classes. Name one "
+            f"of them, for example --images {str(Path(path) / images.class_names[0])!r}, or take all of them as one "
+            "set with --no-classes."
+        )
+    side = size or _fitting([min(pair) for pair in sizes])
+    grey = _is_grey(images)
+    images.sample_shape = (side, side, 1 if grey else 3)
+    settings: dict[str, Any] = {"path": path, "size": side, "channels": 1 if grey else 3}
+    if images.skipped:
+        settings["skip_broken"] = True
+    smallest, largest = min(sizes, key=np.prod), max(sizes, key=np.prod)
+    span = _times(smallest) if smallest == largest else f"{_times(smallest)} to {_times(largest)}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(formats.items()))
+    looked = "" if len(images.names) <= _HEADERS else f" (of {_HEADERS:,} files looked at)"
+    facts = [f"{counted(len(images.names), 'image')}, {'grey' if grey else 'colour'}, {span} pixels; {kinds}{looked}."]
+    cut = any(width != height for width, height in sizes)
+    if cut or {min(pair) for pair in sizes} != {side}:
+        cropped = "the central square of each, " if cut else ""
+        facts.append(f"Training sees {cropped}resized to {side} x {side}; --size chooses another size.")
+    facts += [*cautions, *_unread(path)]
+    return _with_classes(images, "image_folder", settings, facts, use_classes, images.class_names)
+
+
+def look_at_array(path: str, *, key: str | None, labels: str | None, use_classes: bool) -> OwnData:
+    """Looks at an array of a numpy file.
+
+    Args:
+        path: The file.
+        key: The array of a `.npz` file; None for the largest of two axes or more.
+        labels: The array of the classes; None for the only one of whole numbers, one for each row, if there is one.
+        use_classes: Whether there may be classes.
+
+    Raises:
+        ConfigError: datasets.arrays does not take it.
+    """
+    facts = []
+    inside = _arrays_of(path)
+    if key is None and (candidates := {name: shape for name, (shape, _) in inside.items() if len(shape) > 1}):
+        key = max(candidates, key=lambda name: np.prod(candidates[name], dtype=float))
+        if len(candidates) > 1:
+            facts.append(f"Of {', '.join(sorted(candidates))} this is {key}; --key chooses another.")
+    if labels is None and use_classes and key in inside:
+        count = inside[key][0][0]
+        fitting = [n for n, (s, kind) in inside.items() if n != key and kind in "iu" and s in ((count,), (count, 1))]
+        labels = fitting[0] if len(fitting) == 1 else None
+        if len(fitting) > 1:
+            facts.append(f"{', '.join(fitting)} may be classes; --labels chooses one.")
+    named = {"key": key, "labels": labels}
+    settings: dict[str, Any] = {"path": path} | {name: value for name, value in named.items() if value is not None}
+    settings |= _bounds(path, key)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        array = Arrays(**settings)
+    facts += [line(warning.message) for warning in caught]
+    shape = array.sample_shape
+    noun = "image" if len(shape) == 3 else "vector"
+    what = f"{counted(array.size or 0, noun)} of {_times(shape)}"
+    if len(shape) == 3:
+        what = f"{counted(array.size or 0, noun)} of {_times(shape[:2])} pixels, {_channels(shape[2])}"
+    facts.insert(0, f"{what}.")
+    if "low" in settings:
+        facts.append(f"Values from {settings['low']:g} to {settings['high']:g} become -1 to 1.")
+    return _with_classes(array, "arrays", settings, facts, use_classes, [])
+
+
+def experiment_file(data: OwnData, heading: str) -> str:
+    """The text of an experiment file for data.
+
+    Args:
+        data: The data.
+        heading: Lines for its comment.
+    """
+    shape = data.dataset.sample_shape
+    images = len(shape) == 3
+    convolutional = images and min(shape[:2]) >= 8
+    architecture = "dcgan" if convolutional else "mlp"
+    size = data.dataset.size or 0
+    augmented = convolutional and min(shape[:2]) >= 16 and size < _FEW
+    measured = size >= 4  # which are halves of two
+    parts = [
+        "".join(f"# {text}\n" for text in heading.splitlines()),
+        _lines(
+            experiment__dataset=f"@datasets.{data.name}()",
+            experiment__architecture=f"@architectures.{architecture}()",
+            experiment__loss=f"@losses.{'non_saturating' if convolutional else 'wasserstein'}()",
+            experiment__constraints=f"[@constraints.{'r1' if convolutional else 'gradient_penalty'}()]",
+            experiment__strategy="@strategies.mirrored()",
+            experiment__critic_optimizer="@optimizers.adam()",
+            experiment__generator_optimizer="@optimizers.adam()",
+            **({"experiment__evaluators": "[@evaluators.sliced_wasserstein()]"} if measured else {}),
+            experiment__critic_steps=1 if convolutional else 5,
+            experiment__batch_size=64 if images else 256,
+            experiment__steps=15000 if convolutional else 6000,
+            experiment__ema_decay=0.999,
+        ),
+        "".join(f"datasets.{data.name}.{name} = {value!r}\n" for name, value in data.settings.items()),
+    ]
+    if augmented:
+        comment = "# The critic would learn few images by heart (Zhao et al., 2020). With many, leave it out.\n"
+        parts.append(comment + _lines(experiment__augmentations="[@augmentations.diff_augment()]"))
+    if data.labelled:
+        names = list(data.dataset.class_names) if isinstance(data.dataset, ImageFolder) else []
+        called = ", ".join(f"{label} {line(name)}" for label, name in enumerate(names[:_NAMED]))
+        called += ", and so on" if len(names) > _NAMED else ""
+        comment = (
+            f"# Classes{f': {called}' if called else ''}. Samples of one: ganlab sample RUN --label 0 -o samples.png\n"
+        )
+        parts.append(f"{comment}architectures.{architecture}.labels = 'projection'\n")
+    if convolutional:
+        comment = "# More channels learn more, and take longer: 64 on a GPU.\n"
+        parts.append(comment + _lines(architectures__dcgan__channels=32))
+        parts.append(
+            _lines(
+                constraints__r1__gamma=1.0,
+                constraints__r1__every=4,
+                optimizers__adam__learning_rate="3e-4",
+                optimizers__adam__schedule="'cosine'",
+                optimizers__adam__beta_1=0.0,
+                optimizers__adam__beta_2=0.9,
+            )
+        )
+    else:
+        parts.append(
+            _lines(
+                architectures__mlp__width=256,
+                architectures__mlp__latent_dim=32,
+                architectures__mlp__activation="'leaky_relu'",
+                constraints__gradient_penalty__weight=10.0 if images else 0.1,
+                optimizers__adam__learning_rate="5e-4",
+                optimizers__adam__schedule="'cosine'",
+                optimizers__adam__beta_1=0.5,
+                optimizers__adam__beta_2=0.9,
+            )
+        )
+    if measured:
+        parts.append(_lines(evaluators__sliced_wasserstein__samples=1000))
+    if measured and data.labelled and convolutional:
+        parts.append(
+            "# How often samples show the asked class, by a classifier that trains first, for minutes on a processor.\n"
+            "# In place of the evaluators above:\n"
+            "# experiment.evaluators = [@evaluators.sliced_wasserstein(), @evaluators.label_accuracy()]\n"
+            "# evaluators.label_accuracy.features = @features.classifier()\n"
+        )
+    return "\n".join(parts)
+
+
+def _lines(**settings: Any) -> str:
+    return "".join(f"{name.replace('__', '.')} = {value}\n" for name, value in settings.items())
+
+
+def _opened(path: str) -> tuple[ImageFolder, list[str]]:
+    """The folder, without its broken files if it has any, and its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            images = ImageFolder(path=path)
+            everything = len(images.names) <= _DECODED
+        except ganlab.ConfigError:  # perhaps of broken files; if it is something else, this says so again
+            everything = True
+        if everything:
+            caught.clear()
+            images = ImageFolder(path=path, skip_broken=True)
+    tops = {name.split(b"/")[0] for name in images.names}
+    below = {name.split(b"/")[1] for name in images.names if name.count(b"/") > 1}
+    if len(tops) == 1 and len(below) > 1:
+        place = line(os.path.join(path, os.fsdecode(tops.pop())))
+        return images, [f"All images lie in one subfolder, so there are no classes. Perhaps you mean --images {place}."]
+    return images, [str(warning.message) for warning in caught if warning.category is UserWarning]
+
+
+def _headers(path: str, names: Sequence[bytes]) -> tuple[list[tuple[int, int]], Counter[str]]:
+    """The widths and heights of pictures, and how many have each format, from their headers alone."""
+    from PIL import Image  # a dependency of Matplotlib
+
+    sizes, formats = [], Counter[str]()
+    for name in (names[i] for i in _spread(len(names), _HEADERS)):
+        file = Path(path).expanduser() / name.decode(errors="surrogateescape")
+        try:
+            with warnings.catch_warnings(), ganlab.open_regular(file) as opened:
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+                with Image.open(opened, formats=("PNG", "JPEG", "BMP", "GIF")) as picture:
+                    sizes.append(picture.size)
+                    formats[str(picture.format)] += 1
+        except Image.DecompressionBombError as error:
+            raise ganlab.ConfigError(
+                f"{line(file)} is too large to train on: {error}. Shrink it, or take it out of the folder."
+            ) from None
+        except (OSError, ValueError, SyntaxError):  # which TensorFlow reads nevertheless
+            continue
+    if not sizes:
+        raise ganlab.ConfigError(f"--images {line(path)}: no picture has a header that can be read. Save them anew.")
+    return sizes, formats
+
+
+def _fitting(sides: list[int]) -> int:
+    """The size to train on: that of the images if it is one and not large, else the next smaller of the usual ones."""
+    if len(set(sides)) == 1 and sides[0] <= _SIZES[0]:
+        return sides[0]
+    median = float(np.median(sides))
+    return next((size for size in _SIZES if size <= median), int(median))
+
+
+def _is_grey(images: ImageFolder) -> bool:
+    from ganlab.engine import examples_of
+
+    pixels = examples_of(images, np.array(_spread(len(images.names), _COLOURED)), 0)
+    return bool(np.ptp(pixels, axis=-1).max() < 2 / 127.5)  # JPEG rounds
+
+
+def _unread(path: str) -> list[str]:
+    others = Counter(Path(name).suffix.lower() for _, _, names in walk(Path(path).expanduser()) for name in names)
+    unread = sorted(set(others) & _UNREAD)
+    count = sum(others[suffix] for suffix in unread)
+    sentence = f"{counted(count, 'file')} ({', '.join(unread)}) will not be read: convert them to PNG or JPEG."
+    return [sentence] if unread else []
+
+
+def _with_classes(
+    dataset: ganlab.Dataset, name: str, settings: dict[str, Any], facts: list[str], use: bool, names: list[str]
+) -> OwnData:
+    if not (dataset.classes and use):
+        return OwnData(dataset, name, settings, facts)
+    labels = np.asarray(dataset.labels(tf.range(dataset.size, dtype=tf.int64)))
+    counts = np.bincount(labels, minlength=dataset.classes)
+    called = f": {listed([line(each) for each in names], 6)}" if names else ""
+    each = f"{counts.min():,} each" if counts.min() == counts.max() else f"{counts.min():,} to {counts.max():,}"
+    facts.append(f"{dataset.classes} classes of {each}{called}. --no-classes ignores them.")
+    if counts.sum() < _OF_A_CLASS * dataset.classes:
+        facts.append("These are few of each class: if they are not what samples should be asked for, use --no-classes.")
+    return OwnData(dataset, name, settings, facts, labelled=True)
+
+
+def _arrays_of(path: str) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The shapes and kinds of dtypes of the arrays of a `.npz` file; none of another or an unreadable one."""
+    arrays: dict[str, tuple[tuple[int, ...], str]] = {}
+    if Path(path).suffix != ".npz":
+        return arrays
+    try:
+        with ganlab.open_regular(Path(path).expanduser()) as file, np.load(file, allow_pickle=False) as archive:
+            for name in archive.files:
+                with archive.zip.open(f"{name}.npy") as member:
+                    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+                    shape, _, dtype = read[np.lib.format.read_magic(member)](member)
+                    arrays[name] = (shape, dtype.kind)
+    except Exception:  # of any kind, as torn files have them: datasets.arrays says what is wrong
+        return {}
+    return arrays
+
+
+def _bounds(path: str, key: str | None) -> dict[str, float]:
+    """`low` and `high` for an array's values; none where they are not needed, or where the file cannot be read."""
+    file = Path(path).expanduser()
+    try:
+        if file.suffix == ".npy":
+            rows: Any = NpyRows("arrays", file, path)
+        else:
+            with ganlab.open_regular(file) as opened, np.load(opened, allow_pickle=False) as archive:
+                rows = archive[key or ""]
+        step = max(1, 2**24 * len(rows) // rows.nbytes)
+        starts = range(0, 0 if rows.dtype == np.uint8 else len(rows), step)  # bytes are 0 to 255
+        extremes = [(float(chunk.min()), float(chunk.max())) for chunk in (rows[at : at + step] for at in starts)]
+        least, most = np.min(extremes, initial=np.inf), np.max(extremes, initial=-np.inf)
+    except Exception:  # likewise
+        return {}
+    if not least < most or not np.isfinite([least, most]).all():
+        return {}
+    as_they_are = max(-least, most) <= _PLAIN if rows.ndim == 2 else -1 <= least < 0 and most <= 1
+    if rows.dtype.kind == "f" and as_they_are:
+        return {}
+    usual = [bounds for bounds in ((0.0, 1.0), (0.0, 255.0)) if bounds[0] <= least and most <= bounds[1]]
+    low, high = usual[0] if usual and rows.ndim > 2 else (float(least), float(most))
+    return {"low": low, "high": high}
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """At most so many numbers below a count, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+
+
+def _times(sides: Sequence[int]) -> str:
+    return " x ".join(map(str, sides))
+
+
+def _channels(count: int) -> str:
+    return {1: "grey", 3: "colour"}.get(count, f"{count} channels")
