@@ -19,6 +19,7 @@ NEEDED = {
     "architectures.unit_pixels": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
+    "datasets.idx": {"images": "images"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
     "datasets.moved_examples": {"dataset": None},
