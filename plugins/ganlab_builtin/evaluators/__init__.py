@@ -10,6 +10,7 @@ from ganlab_builtin.evaluators.kernel import KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
 from ganlab_builtin.evaluators.published_scores import PublishedScores
+from ganlab_builtin.evaluators.stacked import StackedModes
 from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 
 
@@ -28,4 +29,5 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
         "precision_recall": PrecisionRecall,
         "published_scores": PublishedScores,
         "sliced_wasserstein": SlicedWasserstein,
+        "stacked_modes": StackedModes,
     }
