@@ -21,6 +21,7 @@ NEEDED = {
     "architectures.with_side": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
+    "datasets.idx": {"images": "images"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
     "datasets.moved_examples": {"dataset": None},

@@ -28,6 +28,7 @@ LEFT_OUT = {
     "evaluators.label_accuracy": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.published_scores": "measures in a feature network; tests/evaluators has one",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
+    "evaluators.stacked_modes": "measures stacked digits; tests/evaluators has some",
 }
 
 
@@ -41,6 +42,9 @@ def folder():
     for number in range(14):
         pixels = random.integers(0, 256, size=(10, 12, 3), dtype=np.uint8)
         (path / f"{number}.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    for name, values in (("images", random.integers(0, 256, (14, 8, 8))), ("labels", np.arange(14) % 3)):
+        header = bytes([0, 0, 8, values.ndim]) + b"".join(side.to_bytes(4, "big") for side in values.shape)
+        (path / f"{name}.idx").write_bytes(header + values.astype(np.uint8).tobytes())
     with tf.io.TFRecordWriter(str(path / "pictures.tfrecord")) as writer:
         for _ in range(14):
             png = tf.io.encode_png(random.integers(0, 256, size=(8, 8, 3), dtype=np.uint8)).numpy()
@@ -86,6 +90,7 @@ ARGUMENTS = {
         "categories": 4,
     },
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
+    "datasets.stacked_mnist": lambda: {"dataset": ganlab.component("datasets", "digits")()},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.
     "augmentations.ada": lambda: {"changes": "flip,turn,shift,invert,hue"},
@@ -97,6 +102,7 @@ ARGUMENTS = {
     "schedules.constant_then_linear": lambda: {"start": 2.0, "turn": 3},
     "schedules.warmup": lambda: {"value": 2.0, "over": 4},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
+    "datasets.idx": lambda: {"images": str(folder() / "images.idx"), "labels": str(folder() / "labels.idx")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.tfrecords": lambda: {"path": str(folder())},
     "datasets.edges": lambda: {"side": 8},

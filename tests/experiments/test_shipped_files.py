@@ -140,13 +140,19 @@ def test_shipped_experiment_trains(path, tmp_path):
 ONE_DEVICE = Recipe("strategies", "one_device", {"device": "CPU:0"})
 
 
+def method(path):
+    """The small experiment of a method, on digits drawn here where it downloads some."""
+    dataset = config.load([path]).arguments["dataset"]
+    return composed(path, ONE_DEVICE, other_images(dataset) if path.stem == "stacked_mnist" else None)
+
+
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
 def test_method_composes(path):
-    composed(path, ONE_DEVICE)
+    method(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
 def test_method_trains(path):
-    trainer = Trainer(composed(path, ONE_DEVICE))
+    trainer = Trainer(method(path))
     assert np.isfinite(trainer.train(2)).all()

@@ -12,6 +12,7 @@ from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
 from ganlab_builtin.evaluators.ngrams import NGrams
 from ganlab_builtin.evaluators.published_scores import PublishedScores
+from ganlab_builtin.evaluators.stacked import StackedModes
 from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 
 
@@ -33,4 +34,5 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
         "published_scores": PublishedScores,
         "reconstruction": Reconstruction,
         "sliced_wasserstein": SlicedWasserstein,
+        "stacked_modes": StackedModes,
     }
