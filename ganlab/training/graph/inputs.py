@@ -61,9 +61,10 @@ class Inputs:
         return self._in_order(self._positions(side, step, replica), side)
 
     def _positions(self, side: str, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        (batch, local), (first, count) = self._sizes[side], self._turn.updates(side, step)
-        first = (first + tf.range(count, dtype=tf.int64)) * batch + tf.cast(replica, tf.int64) * local
-        return tf.reshape(first[:, None] + tf.range(local, dtype=tf.int64)[None, :], [-1])
+        (batch, local), (update, count) = self._sizes[side], self._turn.updates(side, step)
+        updates = update + tf.range(count, dtype=tf.int64) if self._turn.axis(side) else update
+        first, own = updates * batch + tf.cast(replica, tf.int64) * local, tf.range(local, dtype=tf.int64)
+        return tf.reshape(first[:, None] + own[None, :], [-1]) if self._turn.axis(side) else first + own
 
     def _epochs(self, position: tf.Tensor) -> tf.Tensor:
         """How often all examples were seen before those at these positions of a sequence."""
@@ -123,8 +124,8 @@ class Inputs:
         if count is None:  # a dataset is asked for a constant number of examples
             of_one = tf.TensorSpec([local, *shape], dtype)
             return tf.map_fn(of, tf.reshape(positions, [-1, local]), fn_output_signature=of_one)
-        rows = of(tf.ensure_shape(positions, [count * local]))
-        return tf.reshape(rows, [*self._turn.axis(side), local, *shape])
+        rows, axis = of(tf.ensure_shape(positions, [count * local])), self._turn.axis(side)
+        return tf.reshape(rows, [*axis, local, *shape]) if axis else rows
 
     def _labels(self, numbers: tf.Tensor) -> tf.Tensor:
         count, name = numbers.shape[0], selector_of(self._dataset)
