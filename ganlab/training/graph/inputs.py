@@ -64,9 +64,10 @@ class Inputs:
         return numbers_at(position, rows.dataset.size, self._seed, _SEQUENCE[side] + _OF_SOURCE * rows.own)
 
     def _positions(self, side: str, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        (batch, local), (first, count) = self._sizes[side], self._turn.updates(side, step)
-        first = (first + tf.range(count, dtype=tf.int64)) * batch + tf.cast(replica, tf.int64) * local
-        return tf.reshape(first[:, None] + tf.range(local, dtype=tf.int64)[None, :], [-1])
+        (batch, local), (update, count) = self._sizes[side], self._turn.updates(side, step)
+        updates = update + tf.range(count, dtype=tf.int64) if self._turn.axis(side) else update
+        first, own = updates * batch + tf.cast(replica, tf.int64) * local, tf.range(local, dtype=tf.int64)
+        return tf.reshape(first[:, None] + own[None, :], [-1]) if self._turn.axis(side) else first + own
 
     def of(self, step: tf.Tensor, replica: int | tf.Tensor) -> Tensors:
         """Everything that one replica's iteration needs.
@@ -93,8 +94,8 @@ class Inputs:
         if count is None:  # a dataset is asked for a constant number of examples
             of_one = tf.TensorSpec([local, *rows.shape], rows.dtype)
             return tf.map_fn(of, tf.reshape(positions, [-1, local]), fn_output_signature=of_one)
-        made = of(tf.ensure_shape(positions, [count * local]))
-        return tf.reshape(made, [*self._turn.axis(side), local, *rows.shape])
+        made, axis = of(tf.ensure_shape(positions, [count * local])), self._turn.axis(side)
+        return tf.reshape(made, [*axis, local, *rows.shape]) if axis else made
 
     def _rows(self, rows: Rows, position: tf.Tensor, side: str) -> tf.Tensor:
         dataset, count, shape = rows.dataset, position.shape[0], rows.shape

@@ -129,7 +129,8 @@ class TrainingStep:
 
     def generator_update(self, step: tf.Tensor, j: int, examples: Tensors, ahead: Ahead | None = None) -> tf.Tensor:
         """As `iteration`, the generator's j-th update alone: its metrics and the schedules' values, `(metrics,)`."""
-        update = step if self.turn.generator == 1 else self.turn.updates(GENERATOR, step)[0] + j
+        first, count = self.turn.updates(GENERATOR, step)
+        update = first if count == 1 else first + j
         with self._scope(step):
             metrics, values = self.generator(update, self._of_generator(examples, j), ahead)
             log = Log()

@@ -255,8 +255,7 @@ class Trainer:
             metrics = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
             return k + 1, values.write(k, metrics)
 
-        _, updates = self.turn.updates(CRITIC, step)
-        updates = updates if self.turn.critic else tf.cast(updates, tf.int32)
+        updates = self.turn.critic or tf.cast(self.turn.updates(CRITIC, step)[1], tf.int32)
         (values,) = in_turn(updates, body, (tf.TensorArray(tf.float32, size=updates),))
         of_critic = tf.ensure_shape(values.stack(), [self.turn.critic, None, None])
 

@@ -61,7 +61,7 @@ class Turn:
         """
         fixed = self.of(side)
         if fixed is not None or self.firsts is None:
-            return step * fixed, fixed
+            return step if fixed == 1 else step * fixed, fixed
         now = tf.minimum(step, len(self.firsts) - 2)  # tf.data prepares steps beyond the last
         first = tf.gather(self.firsts, now)
         return first, tf.gather(self.firsts, now + 1) - first

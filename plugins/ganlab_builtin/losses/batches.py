@@ -29,8 +29,8 @@ class _Distance(ganlab.Loss):
 class Sinkhorn(_Distance):
     """The entropic transport cost between samples and real examples, less that of each set to itself.
 
-    The Sinkhorn loss of Genevay, Peyre and Cuturi, "Learning generative models with Sinkhorn divergences" (2018, arXiv
-    1706.00292): `2 W(fake, real) - W(fake, fake) - W(real, real)`, where `W(a, b) = <P, C>`, the cost of the plan P
+    The Sinkhorn loss of Genevay, Peyre and Cuturi, "Learning generative models with Sinkhorn divergences" (2018),
+    arXiv 1706.00292: `2 W(fake, real) - W(fake, fake) - W(real, real)`, where `W(a, b) = <P, C>`, the cost of the plan P
     that minimizes `<P, C> + epsilon * KL(P | a x b)`. C has squared Euclidean distances; the paper also learns a cost,
     as a critic does, which this does not. P comes from Sinkhorn's iterations with logarithms, and the gradient goes
     through them. As epsilon falls to 0 it becomes twice the cost of the best assignment; as it grows, twice the squared
@@ -78,7 +78,7 @@ class Sinkhorn(_Distance):
 class Sliced(_Distance):
     """The squared Wasserstein-2 distance of projections on random directions, where sorting solves the transport.
 
-    Deshpande, Zhang and Schwing, "Generative modeling using the sliced Wasserstein distance" (2018, arXiv 1803.11188);
+    Deshpande, Zhang and Schwing, "Generative modeling using the sliced Wasserstein distance" (2018), arXiv 1803.11188;
     Bonneel, Rabin, Peyre and Pfister, "Sliced and Radon Wasserstein barycenters of measures" (2015). The mean over
     directions of the mean squared difference between the sorted projections of samples and of real examples. Directions
     are drawn anew in each update, the same on all replicas.
