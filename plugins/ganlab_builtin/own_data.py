@@ -107,15 +107,18 @@ def look_at_array(path: str, *, key: str | None, labels: str | None, use_classes
         key = max(candidates, key=lambda name: np.prod(candidates[name], dtype=float))
         if len(candidates) > 1:
             facts.append(f"Of {', '.join(sorted(candidates))} this is {key}; --key chooses another.")
+    settings: dict[str, Any] = {"path": path, **({} if key is None else {"key": key}), **_bounds(path, key)}
     if labels is None and use_classes and key in inside:
-        count = inside[key][0][0]
-        fitting = [n for n, (s, kind) in inside.items() if n != key and kind in "iu" and s in ((count,), (count, 1))]
+        count = inside[key][0][:1]
+        fitting = [n for n, (s, kind) in inside.items() if n != key and kind in "iu" and s in (count, (*count, 1))]
         labels = fitting[0] if len(fitting) == 1 else None
         if len(fitting) > 1:
             facts.append(f"{', '.join(fitting)} may be classes; --labels chooses one.")
-    named = {"key": key, "labels": labels}
-    settings: dict[str, Any] = {"path": path} | {name: value for name, value in named.items() if value is not None}
-    settings |= _bounds(path, key)
+        if labels is not None and not _takes(settings | {"labels": labels}):
+            facts.append(f"{labels} are not classes: these are whole numbers from 0, as many as there are classes.")
+            labels = None
+    if labels is not None:
+        settings["labels"] = labels
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         array = Arrays(**settings)
@@ -296,6 +299,15 @@ def _with_classes(
     if counts.sum() < _OF_A_CLASS * dataset.classes:
         facts.append("These are few of each class: if they are not what samples should be asked for, use --no-classes.")
     return OwnData(dataset, name, settings, facts, labelled=True)
+
+
+def _takes(settings: dict[str, Any]) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return bool(Arrays(**settings).classes)
+        except ganlab.ConfigError:
+            return False
 
 
 def _arrays_of(path: str) -> dict[str, tuple[tuple[int, ...], str]]:

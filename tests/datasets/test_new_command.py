@@ -250,6 +250,13 @@ def test_vectors_get_dense_networks(here):
     assert "4 classes of 10 each" in CliRunner().invoke(cli, ["new", "--array", "spectra.npz", "-o", "b.gin"]).stdout
 
 
+def test_whole_numbers_that_are_no_classes_are_left_out(here):
+    np.savez(here / "set.npz", x=RANDOM.normal(size=(6, 3)), year=1_900_000 + np.arange(6))
+    data = own_data.look_at_array("set.npz", key=None, labels=None, use_classes=True)
+    assert (data.labelled, data.settings) == (False, {"path": "set.npz", "key": "x"})
+    assert any(fact.startswith("year are not classes") for fact in data.facts)
+
+
 def test_a_torn_array_is_refused_by_its_dataset(here, mistake):
     np.savez(here / "set.npz", x=RANDOM.normal(size=(50, 50)))
     (here / "set.npz").write_bytes((here / "set.npz").read_bytes()[:4000])
