@@ -9,7 +9,7 @@ from known import Known
 from scipy import stats
 
 import ganlab
-from ganlab.engine import latents_of_samples, read
+from ganlab.engine import latents_of_samples, noise, read
 
 N, MOST, STEPS = 20_000, 60, 12
 
@@ -122,3 +122,28 @@ def test_a_critic_that_is_told_the_level_teaches_the_grid(cpus):
     samples = generator(latents, read(generator.weights), {}, training=False)[0].numpy()
     apart = np.linalg.norm(samples[:, None] - np.asarray(grid.modes)[None], axis=2)
     assert len(np.unique(apart.argmin(axis=1)[apart.min(axis=1) < 0.2])) >= 22
+
+
+def test_a_conditional_critic_takes_label_and_number(cpus):
+    """The critic's loss of one update is that of the model called with example, label and level."""
+    inner = component("architectures", "mlp", width=8, depth=1, latent_dim=3, activation="tanh", labels="projection")
+    ring = component("datasets", "gaussian_ring")
+    parts = {"architecture": component("architectures", "with_side", architecture=inner), "dataset": ring}
+    training = lab.Training(lab.experiment(augmentations=[Level()], rates=(0.0, 0.0), **parts))
+    state, numbers = training.trainer.state, tf.range(12, dtype=tf.int64)
+    labels = tf.one_hot(ring.labels(numbers), ring.classes)
+    t = noise.whole("uniform", (12,), seed=0, stream=noise.AUGMENTATIONS)
+    z = noise.whole("normal", (12, 3), seed=0, stream=noise.FAKE_LATENT)
+    fake = state.generator.network.model([z, labels])
+    real_scores, fake_scores = (
+        state.critic.network.model([x, labels, t]).numpy() for x in (ring.examples(numbers, 0), fake)
+    )
+    found = training.train(1).reduced()["critic/loss"]
+    np.testing.assert_allclose(found, [np.mean(fake_scores) - np.mean(real_scores)], rtol=1e-5, atol=1e-6)
+
+
+class Level(ganlab.Augmentation):
+    """Changes nothing, and tells a number."""
+
+    def apply(self, x, state, replica):
+        return x, {"t": replica.uniform([x.shape[0]])}

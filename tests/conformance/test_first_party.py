@@ -84,6 +84,7 @@ ARGUMENTS = {
     "architectures.unet": lambda: {"channels": 4, "depth": 2},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.text_resnet": lambda: {"channels": 4, "blocks": 1, "latent_dim": 4},
     "architectures.with_side": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.infogan": lambda: {
         "architecture": ganlab.component("architectures", "mlp")(width=8, latent_dim=9),
@@ -137,7 +138,14 @@ ATTRIBUTES = {
     "losses.cycle": {"architecture": lambda self: ganlab.component("architectures", "cyclegan")(width=8)},
     "evaluators.condition_accuracy": {"dataset": lambda self: ganlab.component("datasets", "showers")()},
     "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
-    "losses.info": {"architecture": lambda self: ganlab.component("architectures", "infogan")(shared=False)},
+    "losses.info": {
+        "architecture": lambda self: ganlab.component("architectures", "infogan")(
+            architecture=ganlab.component("architectures", "mlp")(width=8, depth=1, latent_dim=9, activation="tanh"),
+            categories=4,
+            shared=False,
+        )
+    },
+    "architectures.text_resnet": {"sample_shape": (8, 5)},
     "losses.self_supervised": {
         "sample_shape": (8, 8, 1),
         "architecture": lambda self: ganlab.component("architectures", "with_head")(

@@ -132,3 +132,21 @@ def test_an_augmentation_with_side_outputs_is_refused_inside_another_component(i
 class TestShift(AugmentationConformance):
     def make(self):
         return Shift()
+
+
+class Measuring(ganlab.Augmentation):
+    """Tells what the examples are."""
+
+    def apply(self, x, state, replica):
+        return x, {"mean": tf.reduce_mean(x, axis=1)}
+
+
+def test_the_kit_finds_side_outputs_that_examples_decide():
+    class Checked(AugmentationConformance):
+        __test__ = False
+
+        def make(self):
+            return Measuring()
+
+    with pytest.raises(pytest.fail.Exception, match="apply returns side/mean by what the examples are"):
+        Checked().test_side_outputs_are_drawn()

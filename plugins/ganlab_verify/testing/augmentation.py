@@ -50,10 +50,16 @@ class AugmentationConformance(TrainedConformance):
 
     def _applied(self, dataset: Dataset, draws: Draws | None = None, x: tf.Tensor | None = None) -> tf.Tensor:
         """The changed examples, the first of the dataset unless others are given."""
+        return self._with_side(dataset, draws, x)[0]
+
+    def _with_side(
+        self, dataset: Dataset, draws: Draws | None = None, x: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         made = self.make()
         applied = Augmentations([made], [type(made).__name__])
         given = self._examples(dataset) if x is None else x
-        return applied.apply({"real": given}, applied.initialize(), draws or _draws())[0]["real"]
+        changed, side = applied.apply({"real": given}, applied.initialize(), draws or _draws())
+        return changed["real"], side
 
     @staticmethod
     def _examples(dataset: Dataset) -> tf.Tensor:
@@ -83,6 +89,19 @@ class AugmentationConformance(TrainedConformance):
                     f"apply: an example changes otherwise when {how}. Draw from replica.uniform or replica.normal, a "
                     "row of numbers for each example."
                 )
+
+    @check()
+    def test_side_outputs_are_drawn(self) -> None:
+        """Side outputs do not depend on the examples: a row's holds for the real example and for the sample."""
+        dataset = self._dataset()
+        x = self._examples(dataset)
+        _, side = self._with_side(dataset, x=x)
+        _, other = self._with_side(dataset, x=1.0 - 0.5 * x)
+        if bad := [name for name, value in side.items() if not np.array_equal(value, other[name])]:
+            fail(
+                f"apply returns {bad[0]} by what the examples are; it must be drawn, because real examples and samples "
+                "have different values and one side output a row. Draw it from replica.uniform or replica.normal."
+            )
 
     @check()
     def test_gradients_reach_the_examples(self) -> None:
