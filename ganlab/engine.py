@@ -3,8 +3,9 @@
 Imports TensorFlow. What a plugin needs is in `ganlab` itself; these names are for programs such as `ganlab verify`.
 """
 
-from ganlab.composition import PARTS, compose, make, parameters
+from ganlab.composition import PARTS, compose, given_rows, make, parameters
 from ganlab.config import load, overrides
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import sentence
 from ganlab.plugins.recipes import described, recipe_of, unique_names
@@ -19,10 +20,10 @@ from ganlab.training.graph.augmenting import Augmentations
 from ganlab.training.graph.calls import Calls
 from ganlab.training.graph.inputs import OF_GENERATOR, Inputs, specs_of
 from ganlab.training.graph.latents import latents_of_samples
-from ganlab.training.graph.networks import SCORE, Network, build_networks, scores_itself
+from ganlab.training.graph.networks import SCORE, Network, build_networks
 from ganlab.training.graph.program import has_kernel
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
-from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler
+from ganlab.training.graph.sampling import Sampler, Scorer, examples_of, first_examples, sampler, shown
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
@@ -69,7 +70,9 @@ __all__ = [
     "examples_of",
     "find_checkpoint",
     "first_examples",
+    "given_rows",
     "has_kernel",
+    "has_own",
     "keep_precision",
     "latents_of_samples",
     "load",
@@ -86,9 +89,9 @@ __all__ = [
     "restore",
     "sampler",
     "scheduled",
-    "scores_itself",
     "sentence",
     "set_arithmetic",
+    "shown",
     "specs_of",
     "train",
     "unique_names",

@@ -8,6 +8,7 @@ be shorter another time; only the part that two lists have in common is compared
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import time
@@ -39,15 +40,19 @@ def of_examples(dataset: Any) -> dict[str, Any]:
         dataset: The `ganlab.Dataset`.
 
     Returns:
-        `shape`, `size`, `classes`, `dtype`, and the hashes `rows` and, with classes, `labels`.
+        `shape`, `size`, `classes`, `dtype`, and the hashes `rows` and, of what there is, `labels`, `conditions` and
+        `sources`.
     """
     from ganlab.lazy import tensorflow as tf
 
     kinds: list[str] = []
 
-    def examples(numbers: np.ndarray) -> np.ndarray:
+    def rows(method: Callable[..., Any], numbers: np.ndarray) -> np.ndarray:
         with tf.device("CPU:0"):  # a GPU may round differently
-            read = np.asarray(dataset.examples(tf.constant(numbers), 0))
+            return np.asarray(method(tf.constant(numbers), 0))
+
+    def examples(numbers: np.ndarray) -> np.ndarray:
+        read = rows(dataset.examples, numbers)
         kinds.append(read.dtype.name)
         return read
 
@@ -61,6 +66,9 @@ def of_examples(dataset: Any) -> dict[str, Any]:
     found["dtype"] = kinds[0] if kinds else None
     if dataset.classes is not None:
         found["labels"] = _readable(labels, dataset.size)
+    for name, shape in (("conditions", dataset.condition_shape), ("sources", dataset.source_shape)):
+        if shape is not None:
+            found[name] = _readable(functools.partial(rows, getattr(dataset, name)), dataset.size)
     return found
 
 

@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from ganlab.telemetry.plots import FAKE, REAL, axes_of, draw_points, heights_over, image_grid, scatter, square_around
+from ganlab.telemetry.plots import (
+    FAKE,
+    REAL,
+    axes_of,
+    draw_points,
+    heights_over,
+    image_grid,
+    page,
+    scatter,
+    series,
+    square_around,
+)
 
 _COLOURS = (FAKE, REAL, "#2a8c5a", "#a03070")
 _HALF_LEVELS = 12
@@ -132,7 +143,9 @@ __all__ = [
     "histogram",
     "image_grid",
     "over_depth",
+    "page",
     "scatter",
+    "series",
     "square_around",
     "surface",
     "ways_through",

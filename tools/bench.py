@@ -46,6 +46,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "constraints": engine.constraints,
     "tracing": engine.tracing,
     "launches": launches.launches,
+    "programs": launches.programs,
     "diagnostics": engine.diagnostics,
 }
 

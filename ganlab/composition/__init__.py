@@ -1,18 +1,22 @@
 """The composed, validated experiment: made from an experiment file and passed to training."""
 
-from ganlab.composition.experiments import Experiment, check_settings, experiment, parameters
+from ganlab.composition.experiments import Experiment, Rows, check_settings, experiment, given_rows, parameters
 from ganlab.composition.making import compose, make, schedules
-from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, OPTIONAL, PARTS, UNUSED
 
 __all__ = [
     "LISTS",
     "MAPPINGS",
     "OF_GENERATOR",
+    "OPTIONAL",
     "PARTS",
+    "UNUSED",
     "Experiment",
+    "Rows",
     "check_settings",
     "compose",
     "experiment",
+    "given_rows",
     "make",
     "parameters",
     "schedules",

@@ -6,9 +6,10 @@ import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, OPTIONAL, PARTS
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 
@@ -38,6 +39,8 @@ def check_roles(settings: Mapping[str, Any]) -> None:
     }
     for part, kind in PARTS.items():
         role, called = roles[kind]
+        if part == "critic_optimizer" and settings[part] is None and not has_own(settings["loss"], "critic"):
+            continue
         for setting, value, several in _settings(part, settings[part]):
             if several and not isinstance(value, (list, tuple)):
                 one = ": put it in brackets" if isinstance(value, role) else ""
@@ -55,7 +58,8 @@ def check_roles(settings: Mapping[str, Any]) -> None:
 def _settings(part: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
     """A part's setting, or one for each network that it names: how it is written, its value, whether that is a list."""
     if part not in MAPPINGS:
-        yield part, value, part in LISTS
+        if value is not None or part not in OPTIONAL:
+            yield part, value, part in LISTS
         return
     if not isinstance(value, (Mapping, type(None))):
         raise ConfigError(
@@ -65,10 +69,14 @@ def _settings(part: str, value: Any) -> Iterator[tuple[str, Any, bool]]:
         yield f"{part}[{name!r}]", item, MAPPINGS[part] == "several"
 
 
+# The attribute of a dataset that says whether it has one of these methods.
+_DECLARED = {"labels": "classes", "conditions": "condition_shape", "sources": "source_shape"}
+
+
 def _check_methods(item: Any, role: type) -> None:
     """Refuses a component whose own attribute hides a method, as that of a parameter of the same name does."""
     for name, value in getattr(item, "__dict__", {}).items():
-        if name == "labels" and getattr(item, "classes", None) is None:
+        if name in _DECLARED and getattr(item, _DECLARED[name], None) is None:
             continue  # of a dataset without classes nobody asks for labels
         if callable(getattr(role, name, None)) and not callable(value):
             raise ContractError(
@@ -91,18 +99,23 @@ def check_sizes(dataset: Dataset, architecture: Architecture) -> None:
             f"{name}.size is {size!r}; it must be the number of examples, a whole number of at least 1, or None for an "
             "endless dataset. Is its source empty?"
         )
-    with plugin_code(name, "sample_shape"):
-        shape = getattr(dataset, "sample_shape", None)
-    if not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape)):
-        raise ContractError(
-            f"{name}.sample_shape is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
-            "channels) for images, (d,) for vectors."
-        )
+    for attribute in ("sample_shape", "condition_shape", "source_shape"):
+        with plugin_code(name, attribute):
+            shape = getattr(dataset, attribute, None)
+        wrong = not isinstance(shape, (list, tuple)) or not shape or not all(map(_is_whole, shape))
+        if wrong and (shape is not None or attribute == "sample_shape"):
+            raise ContractError(
+                f"{name}.{attribute} is {shape!r}; it must be a tuple of whole numbers of at least 1: (height, width, "
+                "channels) for images, (d,) for vectors."
+            )
     name = selector_of(architecture)
     with plugin_code(name, "latent_dim"):
         latent_dim = getattr(architecture, "latent_dim", None)
-    if not _is_whole(latent_dim):
-        raise ContractError(f"{name}.latent_dim is {latent_dim!r}; it must be a whole number of at least 1.")
+    if not _is_whole(latent_dim) and latent_dim != 0:
+        raise ContractError(
+            f"{name}.latent_dim is {latent_dim!r}; it must be a whole number of at least 1, or 0 for a generator that "
+            "takes no latent vector."
+        )
 
 
 def check_division(sizes: Mapping[str, int], *, replicas: int, microbatches: int) -> None:

@@ -7,11 +7,11 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, ParamSpec
 
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
-from ganlab.composition.parts import LISTS, MAPPINGS, PARTS
+from ganlab.composition.parts import LISTS, MAPPINGS, PARTS, UNUSED
 from ganlab.errors import ConfigError
 from ganlab.interfaces import (
     Architecture,
@@ -21,7 +21,9 @@ from ganlab.interfaces import (
     Diagnostic,
     Evaluator,
     Loss,
+    Schedule,
 )
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.annotations import annotation
 from ganlab.plugins.recipes import Recipe, described, unique_names
 
@@ -35,6 +37,34 @@ CountOrZero = Annotated[int, Ge(0), Lt(2**31)]
 _Settings = ParamSpec("_Settings")
 
 
+class Rows(NamedTuple):
+    """Where rows come from: a dataset, its method, a row's shape, and whether they have an order of their own."""
+
+    dataset: Dataset
+    method: str
+    shape: tuple[int, ...]
+    own: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """The name of their dtype."""
+        return "int64" if self.method == "labels" else "float32"
+
+
+def given_rows(dataset: Dataset, source: Dataset | None = None) -> dict[str, Rows]:
+    """What networks may be given for each row of a dataset, by name: `labels`, `conditions` and `source`.
+
+    `experiment.source` takes the place of a dataset's own sources.
+    """
+    shapes = {"labels": None if dataset.classes is None else (), "conditions": dataset.condition_shape}
+    found = {name: Rows(dataset, name, tuple(shape)) for name, shape in shapes.items() if shape is not None}
+    if source is not None:
+        found["source"] = Rows(source, "examples", tuple(source.sample_shape), own=True)
+    elif dataset.source_shape is not None:
+        found["source"] = Rows(dataset, "sources", tuple(dataset.source_shape))
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """A whole experiment. `ganlab.experiment` makes one and validates it.
@@ -45,8 +75,11 @@ class Experiment:
         dataset: The source of real examples.
         architecture: Makes the generator and the critic.
         loss: The losses that they minimize.
+        source: Another dataset, whose examples the generator makes samples from, in an order of its own; None for no
+            source, or for that of a dataset of pairs.
         strategy: Spreads training over devices.
-        critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope.
+        critic_optimizer: Trains the critic. It is a template: training makes its own inside the strategy's scope. Only
+            a loss that trains no critic needs none.
         generator_optimizer: Trains the generator, likewise.
         constraints: Keep the critic Lipschitz, applied in order; none by default.
         generator_constraints: Act on the generator, applied in order; none by default.
@@ -60,8 +93,10 @@ class Experiment:
             The gradient is that of the whole batch.
         rematerialize: Whether activations are computed again in the backward pass instead of being kept for it: less
             memory for more time in deep networks, with the same gradients. Networks are cut into segments for it.
-        critic_steps: Critic updates for each generator update.
-        steps: Generator updates in the whole run.
+        critic_steps: Critic updates in each step, before those of the generator; a number, or a schedule of them,
+            rounded.
+        generator_steps: Generator updates in each step.
+        steps: Steps in the whole run.
         seed: Decides initial weights, data order and noise.
         ema_decay: Decay of the generator's exponential moving average, which then draws the samples; 0 for none.
         ema_half_life: The same as a half-life in examples that the generator has made; 0 for none.
@@ -92,8 +127,9 @@ class Experiment:
     architecture: Architecture
     loss: Loss
     strategy: tf.distribute.Strategy
-    critic_optimizer: keras.optimizers.Optimizer
+    critic_optimizer: keras.optimizers.Optimizer | None = None
     generator_optimizer: keras.optimizers.Optimizer
+    source: Dataset | None = None
     constraints: Sequence[Constraint] = ()
     generator_constraints: Sequence[Constraint] = ()
     optimizers: Mapping[str, keras.optimizers.Optimizer] | None = None
@@ -103,7 +139,8 @@ class Experiment:
     generator_batch_size: Count | None = None
     microbatches: Count = 1
     rematerialize: bool = False
-    critic_steps: Count = 5
+    critic_steps: Count | Schedule = 5
+    generator_steps: Count = 1
     steps: Count = 10_000
     seed: CountOrZero = 0
     ema_decay: Annotated[float, Ge(0), Lt(1)] = 0.0
@@ -121,6 +158,11 @@ class Experiment:
     keep_best: str = ""
     log_every: Count = 10
     start_from: Annotated[str, Local()] = ""
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether the loss has one for a critic; one without compares batches, and no critic is made."""
+        return has_own(self.loss, "critic")
 
     @property
     def replicas(self) -> int:
@@ -143,6 +185,18 @@ class Experiment:
         return self.generator_batch // self.replicas
 
     @property
+    def given(self) -> dict[str, Rows]:
+        """What each row of a batch has beside its example and its latent vector, by name, as `given_rows` returns."""
+        return given_rows(self.dataset, self.source)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The optional parameters of an architecture's methods: classes and shapes, None where there are none."""
+        source = self.given.get("source")
+        shapes = {"condition_shape": self.dataset.condition_shape, "source_shape": source and source.shape}
+        return {"classes": self.dataset.classes, **shapes}
+
+    @property
     def averaging(self) -> float:
         """The decay of the generator's moving average in one step; 0 for none."""
         if self.ema_half_life:
@@ -153,8 +207,8 @@ class Experiment:
     def recipe(self) -> Recipe:
         """The recipe to make this experiment again. A part that no registered factory made stands for itself."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
-        lists = {part: list(values[part]) for part in LISTS}  # as files have them
-        given = {name: value for name, value in {**values, **lists}.items() if value or name not in MAPPINGS}
+        values |= {part: list(values[part]) for part in LISTS}  # as files have them
+        given = {k: v for k, v in values.items() if k not in UNUSED or v not in (None, {}, UNUSED[k])}
         return Recipe("", "experiment", {name: described(value) for name, value in given.items()})
 
     def component_names(self, part: str) -> list[str]:
@@ -168,7 +222,7 @@ class Experiment:
             if part in LISTS:
                 yield from zip(unique_names(value), value, strict=True)
             elif part not in MAPPINGS:
-                yield part, value
+                yield from [] if value is None else [(part, value)]
             else:
                 for network, items in (value or {}).items():
                     several = MAPPINGS[part] == "several"
@@ -186,7 +240,8 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
         parts = {each.name: getattr(unchecked, each.name) for each in fields(unchecked)}
         check_settings(parts)
         check_roles(parts)
-        check_sizes(unchecked.dataset, unchecked.architecture)
+        for dataset in filter(None, (unchecked.dataset, unchecked.source)):
+            check_sizes(dataset, unchecked.architecture)
         sizes = {"batch_size": unchecked.batch_size, "generator_batch_size": unchecked.generator_batch}
         check_division(sizes, replicas=unchecked.replicas, microbatches=unchecked.microbatches)
         several: dict[str, Any] = {part: tuple(parts[part]) for part in LISTS}
@@ -214,7 +269,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         ConfigError: A value is out of its range.
     """
     for name, value in settings.items():
-        if missed := _missed(annotation(Experiment, name), value):
+        if not isinstance(value, Recipe) and (missed := _missed(annotation(Experiment, name), value)):
             raise ConfigError(f"experiment.{name} = {value!r} must be {missed}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)
     if decay and half_life:

@@ -27,7 +27,7 @@ def compose(recipe: Recipe) -> Experiment:
 def schedules(composed: Experiment) -> dict[str, Schedule]:
     """The schedules of an experiment's parameters, by the tag that their values are logged under."""
     by_tag: dict[str, Schedule] = {}
-    for name, item in composed.components():
+    for name, item in (*composed.components(), ("critic_steps", composed.critic_steps)):
         by_tag |= {f"schedules/{tag}": make(inner) for tag, inner in _scheduled(name, recipe_of(item))}
     return by_tag
 

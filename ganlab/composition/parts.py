@@ -5,6 +5,7 @@
 PARTS = {
     "strategy": "strategies",
     "dataset": "datasets",
+    "source": "datasets",
     "architecture": "architectures",
     "loss": "losses",
     "constraints": "constraints",
@@ -21,6 +22,11 @@ PARTS = {
 LISTS = ("constraints", "generator_constraints", "augmentations", "evaluators", "diagnostics")
 # The parts that take one component, or several, for each of the networks that they name.
 MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
+
+# The parts that may be left out.
+OPTIONAL = (*MAPPINGS, "source")
+# The settings that files are without where they have this value.
+UNUSED: dict[str, object] = {**dict.fromkeys((*OPTIONAL, "critic_optimizer")), "generator_steps": 1}
 
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (

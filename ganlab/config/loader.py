@@ -15,6 +15,8 @@ from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
 from ganlab.errors import ConfigError
+from ganlab.interfaces import Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound, takes_number
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
@@ -178,7 +180,10 @@ class _Read:
             _check_value(binding, self.resolver)
         recipe = self.resolver.experiment()
         if needs is None:
-            needs = [name for name in required(composition.parameters()) if only is None or name in only]
+            loss = _with_stubs(self.resolver.arguments["loss"].value, names) if "loss" in recipe.arguments else None
+            needs = required(composition.parameters())
+            needs += ["critic_optimizer"] if not isinstance(loss, Loss) or has_own(loss, "critic") else []
+            needs = [name for name in needs if only is None or name in only]
         _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
@@ -247,6 +252,8 @@ def _part_problem(part: str, value: Any, names: Names) -> str:
         several = composition.MAPPINGS[part] == "several"
         problems = (_components_problem(part, kind, item, names, several=several) for item in value.values())
         return next(filter(None, problems), "")
+    if value is None and part in composition.OPTIONAL:
+        return ""
     return _components_problem(part, kind, value, names, several=part in LISTS)
 
 

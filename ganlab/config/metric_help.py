@@ -28,6 +28,10 @@ _CORE = {
         "start, the critic has vanished; if it is below 0, the critic takes fake examples for real ones."
     ),
     "generator/loss": "What the generator minimizes, as a mean over the samples: its part of experiment.loss.",
+    "generator/ready": (
+        "The fraction of steps in which the generator moved, where the loss decides it (`ready`). Its other metrics "
+        "are of these steps alone."
+    ),
     "health": "Problems that constraints, losses, diagnostics and evaluators report now: a text, also in run.json.",
     "warnings": "Warnings of the run during training, each once: texts, also in run.json.",
     "samples": "Pictures of samples at each evaluation, always from the same latent vectors.",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ganlab.composition import MAPPINGS
+from ganlab.composition import UNUSED
 from ganlab.config.parser import ONLY_IN_PYTHON, Macro, read_text
 from ganlab.config.registry import EXPERIMENT, Names
 from ganlab.config.resolver import Resolver
@@ -184,7 +184,7 @@ def _with_defaults(value: Any, *, literal: bool = False) -> Any:
     if isinstance(value, Recipe):
         parameters = Names(plugins.current()).parameters(value.selector if value.kind else EXPERIMENT)
         defaults = {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
-        for part in () if value.kind else MAPPINGS:  # of experiments without further networks no line names them
+        for part in () if value.kind else UNUSED:  # of experiments without them no line names them
             del defaults[part]
         complete = {n: default for n, default in defaults.items() if not (literal and objects(default))}
         complete |= {name: _with_defaults(argument, literal=literal) for name, argument in value.arguments.items()}

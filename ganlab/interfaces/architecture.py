@@ -20,22 +20,31 @@ class Architecture:
     `ganlab.layers`), and BatchNormalization only with `synchronized=True`. Layers with losses of their own
     (regularizers, `add_loss`) are refused, and so is keras.layers.SpectralNormalization: use constraints instead.
 
+    The inputs called `conditions` and `source` of both models get those of the row (`Dataset.conditions`,
+    `experiment.source`), whichever else there are: `generator([z, conditions])`, `critic([x, source])`. A generator may
+    take its source alone.
+
     Attributes:
-        latent_dim: The length of the generator's input.
+        latent_dim: The length of the generator's input; 0 for a generator that takes no latent vector.
         conditional: Whether both networks take a label too: `generator([z, y])` and `critic([x, y])`. The core draws
             the labels. y is the class of each row, `(n,)` int64 in `[0, classes)`; if the model declares an input of
             shape `(classes,)` instead, it is one and zeros, `(n, classes)` float32, and `ganlab sample` can interpolate
             between classes.
+        scheduled: Parameters that may follow a schedule, by the names of their attributes, for example `("alpha",)`.
+            Each is a number that generator or critic takes as its last inputs, `keras.Input((), name="alpha")`,
+            `(n,)` float32: the value in the step of training, or of the checkpoint that samples are drawn from.
     """
 
     latent_dim: int
     conditional: bool = False
+    scheduled: tuple[str, ...] = ()
 
     @takes_optional
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
         """A model `(n, latent_dim) -> (n, *sample_shape)`; images in [-1, 1].
 
-        Optional parameter of both methods: `classes`, how many classes the dataset has, or None.
+        Optional parameters of both methods: `classes`, how many classes the dataset has, or None; `condition_shape` and
+        `source_shape`, likewise.
         """
         raise NotImplementedError
 
@@ -56,7 +65,7 @@ class Architecture:
         Those of the side "critic" are trained in the critic's updates, those of "generator" in the generator's. Losses
         and constraints call them by name, with what the model takes: a tensor, a list, or a dict by its inputs' names.
         Labels are inputs like any other. A model of the side "critic" whose output is `(n, 1)` or `(n,)`, or a dict
-        with such a `score`, is a critic too. Optional parameter: `classes`.
+        with such a `score`, is a critic too. Optional parameters: those of `generator`.
 
         Returns:
             The models. Each knows its inputs, as a `keras.Model(inputs, outputs)` or a `keras.Sequential` with a

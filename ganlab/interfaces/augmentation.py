@@ -26,7 +26,9 @@ class Augmentation:
         """Values kept between updates, for example the probability of an adaptive augmentation."""
         return {}
 
-    def apply(self, x: tf.Tensor, state: Tensors, replica: Replica) -> tf.Tensor:
+    def apply(
+        self, x: tf.Tensor, state: Tensors, replica: Replica
+    ) -> tf.Tensor | tuple[tf.Tensor, Mapping[str, tf.Tensor]]:
         """The changed examples: differentiable, row i from example i alone.
 
         Args:
@@ -35,7 +37,9 @@ class Augmentation:
             replica: The source of random numbers.
 
         Returns:
-            The same shape and dtype.
+            The same shape and dtype; or that and side outputs by name, for example a level of noise, `(local_batch,
+            ...)`, drawn and not taken from `x`. They reach `batch.side` and a critic whose model has an input of such a
+            name after its others. Real examples and samples then have the same random numbers, row by row.
         """
         raise NotImplementedError
 

@@ -33,8 +33,8 @@ class Network(Protocol):
     def __call__(self, x: Any) -> Any:
         """The model's output, float32, for what the model takes; a critic's scores as `(n,)`.
 
-        The row's labels are given to generator and critic of a conditional architecture; further networks take them as
-        inputs where they need them.
+        Generator and critic get the row's labels, conditions and source where they take them, from the batch or, of the
+        inputs called `conditions` and `source`, in a dict by the names of inputs; further networks get only `x`.
         """
 
     def outputs(self, x: Any) -> Tensors:
@@ -65,6 +65,9 @@ class Batch:
         latent: The latent vectors of the samples, `(local_batch, latent_dim)` float32. The core always gives them.
         real_outputs: All outputs of the critic for the real examples by name, float32; only for losses.
         fake_outputs: The same for the samples.
+        conditions: Those of the real examples, for which the samples are made, or None.
+        source: What the samples are made from: the real examples' own in a dataset of pairs, or None.
+        side: The side outputs of augmentations by name, one for each row of both `real` and `fake`.
     """
 
     real: tf.Tensor
@@ -75,6 +78,9 @@ class Batch:
     latent: tf.Tensor = None
     real_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
     fake_outputs: Mapping[str, tf.Tensor] = field(default_factory=dict)
+    conditions: tf.Tensor | None = None
+    source: tf.Tensor | None = None
+    side: Mapping[str, tf.Tensor] = field(default_factory=dict)
 
 
 class Replica(Protocol):

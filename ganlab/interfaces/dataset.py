@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ganlab.interfaces.optional_parameters import takes_optional
 
 if TYPE_CHECKING:
+    import numpy as np
     import tensorflow as tf
 
 
@@ -18,11 +19,15 @@ class Dataset:
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
         classes: How many classes `labels` distinguishes, or None for examples without labels.
+        condition_shape: The shape of the conditions of one example, or None for none.
+        source_shape: The shape of the source of one example, or None for examples that are not pairs.
     """
 
     sample_shape: tuple[int, ...]
     size: int | None = None
     classes: int | None = None
+    condition_shape: tuple[int, ...] | None = None
+    source_shape: tuple[int, ...] | None = None
 
     @takes_optional
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
@@ -56,6 +61,29 @@ class Dataset:
             int64, `(n,)`, each in `[0, classes)`.
         """
         raise NotImplementedError
+
+    def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The conditions of these examples, float32 `(n, *condition_shape)`: a pure function, for sets with that shape.
+
+        They are what a generator is asked for, for example an energy: beside labels or instead of them.
+        """
+        raise NotImplementedError
+
+    def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """What these examples are to be made from, float32 `(n, *source_shape)`: a pure function, for sets of pairs.
+
+        Sources without partners are the examples of another dataset, `experiment.source`.
+        """
+        raise NotImplementedError
+
+    def show(self, x: np.ndarray) -> np.ndarray | list[str] | None:
+        """Samples as people see them, where they are neither images nor points in the plane.
+
+        From `(n, *sample_shape)` float32: images, `(n, height, width, 1 or 3)` in [-1, 1], for example those of
+        `ganlab.pictures.series`, or a text for each sample; None for the picture that suits their shape, if any does.
+        """
+        del x
+        return None
 
     def fingerprint(self) -> dict[str, Any]:
         """Facts about the data that a resumed run must find unchanged, so that it never silently trains on other data.

@@ -34,7 +34,9 @@ class Evaluator:
             sample: `sample(n, seed)` draws n samples from the (averaged) generator: float32, `(n, *sample_shape)`.
                 Sample i of a seed is the same however many are drawn; `sample(n, seed, start=i)` draws from it on, for
                 samples that are too many for memory. Of a conditional generator, `sample(n, seed, labels)` draws those
-                of these classes, of which `sample.classes` is the number; it is None for others.
+                of these classes, of which `sample.classes` is the number; it is None for others. Likewise
+                `conditions=` and `source=`; `sample.given(n, seed)` has what the generator is given for n samples, by
+                these names.
             dataset: The experiment's dataset.
             run: The run that trains or trained the generator; None outside a run.
         """

@@ -41,14 +41,17 @@ class Loss:
 
     @takes_optional
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
-        """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32."""
+        """The loss that the critic minimizes: `(local_batch,)` from scores of that shape, float32.
+
+        A loss without this method compares batches alone: no critic is made, and there are no critic updates.
+        """
         raise NotImplementedError
 
     @takes_optional
     def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
         """The loss that the generator minimizes: `(local_batch,)` from scores of that shape, float32.
 
-        With `pairs`, `generator(fake_scores, real_scores)`.
+        With `pairs`, `generator(fake_scores, real_scores)`; without a critic, no scores: `generator(batch)`.
         """
         raise NotImplementedError
 
@@ -99,3 +102,17 @@ class Loss:
         The result must be the same on every replica. Optional parameters: `batch`, `replica`.
         """
         return state
+
+    def ready(self, state: Tensors) -> tf.Tensor:
+        """Whether the generator moves in this step, a bool scalar: a rule by which it waits for the critic.
+
+        A pure function of the state after the step's critic updates. A step in which the generator waits is a step too:
+        the next one trains the critic again, on fresh batches, and `generator/ready` is the fraction of steps in which
+        the generator moved. Without this method it moves in each.
+        """
+        raise NotImplementedError
+
+
+def has_own(loss: Loss, method: str) -> bool:
+    """Whether a loss has a method of its own, rather than that of its base."""
+    return getattr(getattr(loss, method), "__func__", None) is not getattr(Loss, method)

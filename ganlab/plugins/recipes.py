@@ -14,7 +14,8 @@ from ganlab.errors import ConfigError, nearest
 from ganlab.interfaces.schedule import Schedule
 from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
 from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.plugins.scheduled import KINDS, follow, starts
+from ganlab.plugins.scheduled import follow, starts
+from ganlab.support import xla_cache
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Factory:
             for name, value in arguments.items()
             if isinstance(value, Schedule) and takes_number(self.make, name)
         }
-        values = {**arguments, **starts(selector, self.kind, schedules)}
+        inputs = getattr(self.make, "scheduled", ()) if self.kind == "architectures" else ()
+        values = {**arguments, **starts(selector, self.kind, schedules, inputs)}
         for name, value in values.items():
             if name in schedules:  # a warm-up begins at 0, where a number must be above it
                 continue
@@ -80,9 +82,11 @@ class Factory:
         for value in arguments.values():
             check_unchanged(value)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
+        if self.kind == "strategies":  # the first to look at devices
+            xla_cache.prepare()
         with plugin_code(selector, "its factory"):
             component = self.make(**values)
-        if schedules and self.kind in KINDS:
+        if schedules and self.kind != "optimizers":
             follow(component, selector, schedules)
         _remember(component, recipe, self.signature.parameters)
         return component

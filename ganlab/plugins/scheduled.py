@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NoReturn
 
 from ganlab.errors import ConfigError, ContractError
@@ -137,8 +137,8 @@ def _at(x: Any, now: tuple[Any, int]) -> Any:
     return x._follow(*now) if isinstance(x, Scheduled) else x
 
 
-def starts(selector: str, kind: str, schedules: Mapping[str, Schedule]) -> dict[str, float]:
-    """The numbers that a component is made with in the place of schedules.
+def starts(selector: str, kind: str, schedules: Mapping[str, Schedule], inputs: Collection[str]) -> dict[str, float]:
+    """The numbers that a component is made with in the place of schedules; `inputs` are those that models take.
 
     Raises:
         ConfigError: Nothing of this kind can follow a schedule, or not these parameters.
@@ -146,13 +146,15 @@ def starts(selector: str, kind: str, schedules: Mapping[str, Schedule]) -> dict[
     for name in schedules:
         if kind == "optimizers" and name == "learning_rate":
             continue
-        if kind not in KINDS:
+        if kind not in KINDS and name not in inputs:
             only = (
                 "An optimizer's learning_rate can" if kind == "optimizers" else f"Parameters of {', '.join(KINDS)} can"
             )
             raise ConfigError(f"{selector}.{name} cannot follow a schedule. {only}; give this one a number.")
     return {
-        name: _Start.of(schedule.start, schedule.value, frozenset([name])) if kind in KINDS else float(schedule.start)
+        name: float(schedule.start)
+        if kind == "optimizers"
+        else _Start.of(schedule.start, schedule.value, frozenset([name]))
         for name, schedule in schedules.items()
     }
 

@@ -44,7 +44,7 @@ def check_given(path: Path, info: Mapping[str, Any], experiment: Any) -> None:
         )
     check_settings(path, info, experiment)
     changed = code_changes(recorded(info, CODE), of_parts(experiment.recipe))
-    _refuse(path, changed + data_changes(recorded(info, DATA), data_of(experiment.dataset)))
+    _refuse(path, changed + data_changes(recorded(info, DATA), data_of(experiment.dataset, experiment.source)))
 
 
 def differences(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:

@@ -49,6 +49,11 @@ _SECONDS = number(0, _ETERNITY).called("a number of seconds")
 _TEXTS = items(TEXT)
 _ENDS = Rule("a list of two numbers or nulls", lambda value: isinstance(value, list) and _are_ends(value))
 _SIZE = Rule(f"a shape of at most {_MOST_VALUES} values", lambda value: math.prod(value) <= _MOST_VALUES)
+_SHAPE = Rule(
+    "a list of whole numbers of at least 1",
+    lambda value: isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value),
+    lambda value: [("", value, _SIZE)],
+)
 _ORIGINS = {"data": table(), "code": table(table(TEXT)), "environment": table(), "environment_changes": _TEXTS}
 _PROVENANCE: dict[str, Rule] = {
     **dict.fromkeys(("started", "python", "host", "platform"), TEXT),
@@ -71,15 +76,12 @@ _FIELDS: dict[str, Rule] = {
     "wall_seconds": _SECONDS,
     "timed_from": null_or(fields({"step": _STEP, "seconds": _SECONDS})),
     "best": null_or(fields({"metric": TEXT, "step": _STEP, "value": FIGURE})),
-    "sample_shape": Rule(
-        "a list of whole numbers of at least 1",
-        lambda value: isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value),
-        lambda value: [("", value, _SIZE)],
-    ),
+    "sample_shape": _SHAPE,
     "label_frequencies": Rule(
         "null, or a list of a number of at least 0 for each class",
         lambda value: value is None or _are_frequencies(value),
     ),
+    "given": table(_SHAPE),
     "provenance": fields({}, _PROVENANCE),
     "resumed": items(fields({"step": _STEP}, {"changes": _TEXTS, "extends": null_or(_STEP), **_PROVENANCE})),
     "forked_from": fields({"run": PATH, "step": _STEP}, {"settings": table()}),

@@ -24,8 +24,8 @@ _HASH = re.compile(r"[0-9a-f]{32}")
 _HASH_DIGITS = 8
 
 
-def data_of(dataset: Dataset) -> dict[str, Any]:
-    """A dataset's fingerprint as stored in run.json, with the dataset's name under `of`.
+def data_of(dataset: Dataset, source: Dataset | None = None) -> dict[str, Any]:
+    """A dataset's fingerprint as stored in run.json, with the dataset's name under `of`, and a source's under `source`.
 
     Raises:
         ContractError: The fingerprint is not a mapping of names to plain values.
@@ -43,6 +43,8 @@ def data_of(dataset: Dataset) -> dict[str, Any]:
             f"{name}.fingerprint() must return plain values by name, for example numbers, texts and lists of hashes; "
             f"{error}."
         ) from None
+    if source is not None:
+        plain |= {f"source {key}": value for key, value in data_of(source).items()}
     return {"of": name, **plain}
 
 

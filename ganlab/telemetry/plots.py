@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ganlab.lazy import require
 from ganlab.support.signals import undisturbed
+from ganlab.support.terminal import line
 
 Array = npt.NDArray[Any]
 Critic = Callable[[Array], Array]
@@ -27,34 +28,41 @@ _SURFACE_POINTS = 128
 _LEVELS = 18
 _MARGIN = 0.15
 
+# Characters of a text.
+_WIDEST = 200
+
 REAL, FAKE = "#e8871e", "#1f5fa8"
 
 
-def picture(samples: Array, real: Array | None = None, critic: Critic | None = None) -> bytes | None:
+def picture(
+    samples: Array, real: Array | None = None, critic: Critic | None = None, sources: Array | None = None
+) -> bytes | None:
     """The picture that suits the samples' shape.
 
     Args:
         samples: Samples of the generator, `(n, h, w, 1 or 3)` in [-1, 1] or `(n, 2)`.
         real: Real examples of the same shape, needed for points.
         critic: Scores points `(k, 2)`, returning `(k,)`; not used for images.
+        sources: Images as in `image_grid`; not used for points.
 
     Returns:
         A PNG, or None if samples of this shape have no picture.
     """
     if samples.ndim == 4 and samples.shape[-1] in (1, 3):
-        return image_grid(samples)
+        return image_grid(samples, sources=sources)
     if samples.ndim == 2 and samples.shape[1] == 2 and real is not None:
         return scatter(real, samples, critic)
     return None
 
 
-def image_grid(samples: Array, columns: int | None = None) -> bytes:
+def image_grid(samples: Array, columns: int | None = None, sources: Array | None = None) -> bytes:
     """Images side by side, enlarged without smoothing where they are small.
 
     Args:
         samples: `(n, h, w, c)` with c = 1 (grey) or 3 (RGB), from -1 (black) to 1; values beyond are clipped, NaN is
             drawn mid-grey.
         columns: Images in a row; by default as many as make the grid square.
+        sources: What each was made from. Where these are images of the same size, each stands before its sample.
 
     Returns:
         A PNG of 8 bits, grey or RGB.
@@ -64,6 +72,9 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     """
     if samples.ndim != 4 or not len(samples) or samples.shape[-1] not in (1, 3):
         raise ValueError(f"images have shape {samples.shape}; they must be (n, h, w, 1 or 3) with n at least 1")
+    if sources is not None and sources.shape[:-1] == samples.shape[:-1] and sources.shape[-1] in (1, 3):
+        pairs = np.stack(np.broadcast_arrays(sources, samples), axis=1)
+        return image_grid(pairs.reshape(-1, *pairs.shape[2:]), 2 * (columns or math.ceil(math.sqrt(len(pairs) / 2))))
     count, height, width, channels = samples.shape
     columns = columns or math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
@@ -81,6 +92,41 @@ def image_grid(samples: Array, columns: int | None = None) -> bytes:
     png = io.BytesIO()
     Image.fromarray(canvas.squeeze(-1) if channels == 1 else canvas).save(png, "PNG")
     return png.getvalue()
+
+
+def page(shown: Array | list[str], columns: int | None = None) -> bytes:
+    """A PNG of what a dataset shows: a grid of images, or texts below each other, each cut to 200 characters.
+
+    In texts everything that is not printable, or not of Latin 1, is drawn as an escape.
+    """
+    if not isinstance(shown, list):
+        return image_grid(shown, columns)
+    from PIL import Image, ImageDraw, ImageFont
+
+    text = "\n".join(line(each)[:_WIDEST].encode("latin-1", "backslashreplace").decode("latin-1") for each in shown)
+    font = ImageFont.load_default(size=14)
+    _, _, right, bottom = ImageDraw.Draw(Image.new("L", (1, 1))).multiline_textbbox((8, 8), text, font)
+    image, png = Image.new("L", (math.ceil(right) + 8, math.ceil(bottom) + 8), 255), io.BytesIO()
+    ImageDraw.Draw(image).multiline_text((8, 8), text, 0, font)
+    image.save(png, "PNG")
+    return png.getvalue()
+
+
+def series(x: Array, height: int = 64) -> Array:
+    """Series `(n, length)`, or `(n, length, lines)`, as images `(n, height, width, 1)` of lines, all of one scale.
+
+    A line is 1, the rest -1; values that are not finite are zero. The width is twice the height, or the length if that
+    is more.
+    """
+    lines = np.nan_to_num(np.asarray(x, np.float64).reshape(*x.shape[:2], -1), posinf=0.0, neginf=0.0)
+    places = np.linspace(0, lines.shape[1] - 1, max(2 * height, lines.shape[1]))
+    before, after = np.floor(places).astype(int), np.ceil(places).astype(int)
+    at = lines[:, before] + (places - before)[:, None] * (lines[:, after] - lines[:, before])
+    rows = np.rint((lines.max() - at) / max(np.ptp(lines), 1e-12) * (height - 1))
+    last = np.concatenate([rows[:, :1], rows[:, :-1]], axis=1)  # a column reaches to where the one before it ended
+    row = np.arange(height)[:, None, None]
+    ink = (row >= np.minimum(rows, last)[:, None]) & (row <= np.maximum(rows, last)[:, None])
+    return np.where(ink.any(axis=-1), 1.0, -1.0).astype(np.float32)[..., None]
 
 
 def scatter(real: Array | None, fake: Array, critic: Critic | None = None) -> bytes:

@@ -17,8 +17,8 @@ from ganlab.interfaces import Dataset, Evaluator
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
-from ganlab.telemetry.plots import image_grid, picture
-from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler
+from ganlab.telemetry.plots import image_grid, page, picture
+from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler, shown
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
 from ganlab.training.reports import Reports
@@ -79,9 +79,18 @@ class Evaluation(Reports):
 
     def _picture(self, *, trial: bool) -> bytes | None:
         count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
-        if self._sample.classes and not self._points:
-            return image_grid(*rows_of_classes(self._sample, seed))
-        samples, scored = self._sample(count, seed), self._score if self._score.of_examples else None
+        grid = self._sample.classes and not self._points and not self._sample.rows
+        columns, given = None, {}
+        if grid:
+            samples, columns = rows_of_classes(self._sample, seed)
+        else:
+            given = self._sample.given(count, seed)
+            samples = self._sample.from_latents(self._sample.latents(count, seed), **given)
+        if (drawn := shown(self._experiment.dataset, samples if grid else samples[:_IMAGES])) is not None:
+            return page(drawn, columns)
+        if grid:
+            return image_grid(samples, columns)
+        scored = self._score if self._score.of_examples else None
         if self._points and self._real is None:
             self._real = real_examples(self._experiment, count)
         if trial and self._real is not None and samples.shape[1] == 2:
@@ -89,7 +98,7 @@ class Evaluation(Reports):
             if scored is not None:
                 scored(np.resize(self._real, (scored.rows, 2)))
             return None
-        return picture(samples, self._real, scored)
+        return picture(samples, self._real, scored, given.get("source"))
 
 
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from ganlab import composition
-from ganlab.composition import make
+from ganlab.composition import Rows, given_rows, make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Architecture, Dataset, Evaluator
@@ -191,13 +191,14 @@ def _trained(
     trained_in = str(arguments.get("precision", "float32"))
     precision, architecture = precision or trained_in, make(arguments["architecture"])
     generator, frequencies = _restored(run, arguments, architecture, checkpoint, precision)
+    seed = int(arguments.get("seed", 0))
     return Trained(
         network=generator,
-        sample=Sampler(generator, generator.weights, architecture, frequencies),
+        sample=Sampler(generator, generator.weights, architecture, frequencies, rows=_rows(run, generator), seed=seed),
         sample_shape=_sample_shape(run),
         latent_dim=int(architecture.latent_dim),
         step=checkpoint.step,
-        seed=int(arguments.get("seed", 0)),
+        seed=seed,
         precision=precision,
         trained_in=trained_in,
         averaged=_averaged(arguments),
@@ -217,10 +218,13 @@ def _restored(
     set_arithmetic(precision)
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     classes = None if frequencies is None else len(frequencies)
-    network = build_network(name, architecture, _sample_shape(run), precision, classes)
+    shapes = dict.fromkeys(("condition_shape", "source_shape"))
+    facts = {"classes": classes, **shapes, **{key: tuple(shape) for key, shape in run.info.get("given", {}).items()}}
+    network = build_network(name, architecture, _sample_shape(run), precision, facts)
     further = (arguments.get("network_constraints") or {}).get(name, [])
     constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
-    with scheduled.at(checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))):
+    network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
+    with scheduled.at(*network.clock):
         player = Player(role_of(name, network.side), network, make(constraints))
         _restore_weights(
             player,
@@ -245,6 +249,12 @@ def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]
     if found is None:
         raise RunError(f"The generator of {run.path} is conditional, and its dataset has no labels.")
     return [float(value) for value in found]
+
+
+def _rows(run: RunDirectory, generator: Network) -> dict[str, Rows]:
+    """Where the conditions and sources of samples come from; without them no data are needed."""
+    found = run.recipe(only=("dataset", "source")).arguments if generator.given else {}
+    return given_rows(make(found["dataset"]), make(found.get("source"))) if found else {}
 
 
 def _dataset(run: RunDirectory) -> Dataset:

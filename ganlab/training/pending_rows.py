@@ -8,6 +8,7 @@ import numpy as np
 
 from ganlab.telemetry import Record
 from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.turn import ONE_EACH, Turn
 
 _REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
 
@@ -20,8 +21,9 @@ class Rows:
             resumed run writes the same row as an uninterrupted one.
     """
 
-    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int, critic_steps: int = 1) -> None:
-        self._metrics, self._log_every, self._critic_steps = list(metrics), log_every, critic_steps
+    def __init__(self, metrics: Sequence[Metric], log_every: int, replicas: int, turn: Turn = ONE_EACH) -> None:
+        self._metrics, self._log_every, self._turn = list(metrics), log_every, turn
+        self._tags = [metric.tag for metric in self._metrics]
         self.pending = np.zeros((0, replicas, len(self._metrics)), np.float32)
 
     def add(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
@@ -72,7 +74,9 @@ class Rows:
         records = []
         iterations = np.arange(step - len(values), step)
         for i, metric in enumerate(self._metrics):
-            measured = metric.measured(iterations, self._critic_steps)
+            measured = metric.measured(iterations, self._turn)
+            if metric.when:
+                measured = measured & (values[:, 0, self._tags.index(metric.when)] > 0)
             if not measured.any():
                 continue
             column = values[measured, :, i].astype(np.float64)

@@ -82,7 +82,7 @@ class Preparation:
             GanlabError: The dataset's fingerprint cannot be computed.
         """
         self._experiment, self._screen, self._as_run, self._make_trainer = experiment, screen, as_run, make_trainer
-        self._origins = Origins(experiment.dataset, experiment.recipe)
+        self._origins = Origins(experiment.dataset, experiment.recipe, experiment.source)
 
     def new(self, folder: Path, held: contextlib.ExitStack) -> Prepared:
         """Creates a run.
@@ -255,6 +255,7 @@ def create(
         RunError: It exists, or cannot be created.
     """
     recipe, dataset = experiment.recipe, experiment.dataset
+    shapes = {name: shape for name, shape in experiment.facts.items() if name != "classes" and shape}
     frequencies = label_frequencies(dataset, experiment.seed) if experiment.architecture.conditional else None
     info = {
         "status": "running",
@@ -267,6 +268,7 @@ def create(
         "settings": config.flatten(recipe),
         "sample_shape": list(dataset.sample_shape),
         "label_frequencies": frequencies,
+        **({"given": shapes} if shapes else {}),
         **_of_experiment(experiment, started),
         "metrics": {},
         "evaluation": {},

@@ -22,13 +22,13 @@ class Origins:
         fields: Each of them under its name in run.json.
     """
 
-    def __init__(self, dataset: Dataset, recipe: Recipe) -> None:
+    def __init__(self, dataset: Dataset, recipe: Recipe, source: Dataset | None = None) -> None:
         """Looks at the data and the code.
 
         Raises:
             GanlabError: The dataset's fingerprint cannot be computed.
         """
-        self.fields: dict[str, Any] = {DATA: data_of(dataset), CODE: of_parts(recipe)}
+        self.fields: dict[str, Any] = {DATA: data_of(dataset, source), CODE: of_parts(recipe)}
 
     def of_trainer(self, trainer: Trainer) -> None:
         """Looks at the environment, and makes sure that all workers have the same data and code.

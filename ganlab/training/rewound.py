@@ -14,7 +14,7 @@ from ganlab.errors import RunError
 from ganlab.runs import RunDirectory
 from ganlab.runs.changes import EXTENDS, STEPS, changes_of, ends_of, past, settled_at
 from ganlab.runs.given import differences
-from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, recorded
+from ganlab.runs.origins import CODE, DATA, code_changes, data_changes, data_of, recorded
 from ganlab.runs.sources import of_parts
 from ganlab.support.terminal import line
 from ganlab.telemetry import Record
@@ -93,7 +93,7 @@ class Rewound:
             )
         for kind, lines in (
             ("code", code_changes(recorded(info, CODE), of_parts(recipe))),
-            ("data", data_changes(recorded(info, DATA), Origins(experiment.dataset, recipe).fields[DATA])),
+            ("data", data_changes(recorded(info, DATA), data_of(experiment.dataset, experiment.source))),
         ):
             if kind == "data" and lines and run.experiment is not None:
                 raise RunError(
@@ -169,7 +169,7 @@ class Rewound:
             RunError: It exists, or cannot be created.
         """
         experiment, info, at = trainer.experiment, self.run.info, self.step
-        origins = Origins(experiment.dataset, experiment.recipe)
+        origins = Origins(experiment.dataset, experiment.recipe, experiment.source)
         origins.of_trainer(trainer)
         then, now = flatten(self.run.recipe()), flatten(experiment.recipe)
         settings = {name: now.get(name) for name in sorted(now.keys() | then.keys()) if now.get(name) != then.get(name)}
@@ -191,7 +191,7 @@ class Rewound:
         )
 
     def _rows_of(self, every: int) -> Rows:
-        return Rows(self.trainer.metrics, every, self.experiment.replicas, self.experiment.critic_steps)
+        return Rows(self.trainer.metrics, every, self.experiment.replicas, self.trainer.turn)
 
     def _nearest(self, run: RunDirectory, step: int, changed: int, say: Say) -> Checkpoint | None:
         """The newest sound checkpoint up to a step, or None if the run's first step is nearest."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +26,7 @@ class Drawn:
         samples: `(n, *sample_shape)` float32.
         latents: `(n, latent_dim)` float32.
         labels: Their classes, `(n,)` int64, or weights of classes, `(n, classes)`; None if unconditional.
+        given: Their conditions and sources by name, `(n, ...)` float32, for a generator that takes them.
         seed: The seed of the latent vectors.
         step: The generator updates of the checkpoint.
     """
@@ -35,6 +36,7 @@ class Drawn:
     seed: int
     step: int
     labels: Array | None = None
+    given: Mapping[str, Array] = field(default_factory=dict)
 
 
 def draw(
@@ -45,6 +47,7 @@ def draw(
     truncation: float | None = None,
     checkpoint: Step = None,
     labels: int | Sequence[int] | None = None,
+    conditions: Sequence[Sequence[float]] = (),
 ) -> Drawn:
     """Draws from the generator of a checkpoint, or from its average if the run keeps one.
 
@@ -57,18 +60,19 @@ def draw(
         truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
         checkpoint: A step that has a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
         labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has them.
+        conditions: The conditions of its samples, used in turn; none for those of examples.
 
     Raises:
         RunError: The checkpoint does not exist, or does not fit the recorded experiment.
-        ConfigError: The number or the truncation is too small, or there is no such class.
+        ConfigError: The number or the truncation is too small, or there is no such class or condition.
     """
     _check_numbers(n=n)
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     latents = _latents(trained, n, seed, truncation)
     checked = _checked_labels(trained, labels)
-    classes = trained.sample.labels(n, seed) if checked is None else np.resize(checked, n)
-    return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
+    asked = {} if checked is None else {"labels": np.resize(checked, n)}
+    return _drawn(trained, latents, seed, trained.sample.given(n, seed, 0, {**asked, **_asked(trained, conditions, n)}))
 
 
 def interpolate(
@@ -80,6 +84,7 @@ def interpolate(
     truncation: float | None = None,
     checkpoint: Step = None,
     labels: int | Sequence[int] | None = None,
+    conditions: Sequence[Sequence[float]] = (),
 ) -> Drawn:
     """Rows of samples along the path from one latent vector to another: spherical, or straight if they are not normal.
 
@@ -92,6 +97,7 @@ def interpolate(
         checkpoint: Likewise.
         labels: The class of each row of a conditional generator, used in turn, the first ones by default. With two and
             a generator that takes weights of classes, every row goes from the first class to the second.
+        conditions: The conditions of each row, used in turn, those of examples by default.
 
     Returns:
         `rows * columns` samples, row by row.
@@ -108,7 +114,36 @@ def interpolate(
     path = spherical(starts, ends, columns) if trained.sample.normal else np.linspace(starts, ends, columns, axis=1)
     latents = path.reshape(rows * columns, -1).astype(np.float32)
     classes = _along(trained, _checked_labels(trained, labels), rows, columns)
-    return Drawn(trained.sample.from_latents(latents, classes), latents, seed, trained.step, classes)
+    given = trained.sample.given(rows, seed, 0, _asked(trained, conditions, rows))
+    given = {name: np.repeat(x, columns, axis=0) for name, x in given.items()}
+    return _drawn(trained, latents, seed, given if classes is None else {**given, "labels": classes})
+
+
+def _drawn(trained: Trained, latents: Array, seed: int, given: Mapping[str, Array]) -> Drawn:
+    rest = {name: np.asarray(x, np.float32) for name, x in given.items() if name != "labels"}
+    samples = trained.sample.from_latents(latents, **given)
+    return Drawn(samples, latents, seed, trained.step, given.get("labels"), rest)
+
+
+def _asked(trained: Trained, conditions: Sequence[Sequence[float]], n: int) -> dict[str, Array]:
+    """The requested conditions of n samples, by name, checked; empty if there are none."""
+    if not conditions:
+        return {}
+    first, rows = ",".join(f"{x:g}" for x in conditions[0]), trained.sample.rows.get("conditions")
+    if rows is None:
+        raise ConfigError(f"The generator takes no conditions: it cannot be asked for the condition {first}.")
+    if len(rows.shape) != 1:
+        raise ConfigError(
+            f"condition = {first} is a list of numbers, and the generator takes conditions of shape {rows.shape}. "
+            "Leave it out, and samples have the conditions of examples."
+        )
+    for one in conditions:
+        if len(one) != rows.shape[0]:
+            raise ConfigError(
+                f"condition = {','.join(f'{x:g}' for x in one)} has the length {len(one)}; the generator's conditions "
+                f"have {rows.shape[0]}."
+            )
+    return {"conditions": np.resize(np.asarray(conditions, np.float32), (n, rows.shape[0]))}
 
 
 def _check_numbers(**numbers: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,18 +64,19 @@ def export(
     trained = load_trained(run, checkpoint=checkpoint, precision=chosen.precision)
     keep_precision(trained)
     latents = np.asarray(trained.sample.latents(_COUNT, trained.seed))
-    labels = trained.sample.labels(_COUNT, trained.seed)
-    samples = trained.sample.from_latents(latents, labels)
+    given = trained.sample.given(_COUNT, trained.seed)
+    samples = trained.sample.from_latents(latents, **given)
+    named = {"latent": latents} if trained.latent_dim else {}
+    named |= {"label" if name == "labels" else name: x for name, x in given.items()}
     facts = _facts(run, trained, format, chosen)
     with new_folder(target) as part:
         try:
             chosen.write(trained, part / chosen.file)
-            facts["checked"] = _check(chosen, part / chosen.file, latents, labels, samples)
+            facts["checked"] = _check(chosen, part / chosen.file, named, samples)
         except tf.errors.OpError as error:
             raise OSError(str(error).strip().split("\n")[0]) from error
         with (part / SAMPLES).open("wb") as file:
-            arrays: dict[str, Any] = {} if labels is None else {"labels": labels}
-            np.savez(file, samples=samples, latents=latents, **arrays)
+            np.savez(file, samples=samples, latents=latents, **given)
         (part / INFO).write_text(json.dumps(to_json(facts), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         (part / README).write_text(readme(facts), encoding="utf-8")
     return facts
@@ -90,6 +92,7 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
         "latent_distribution": "standard normal",
         "classes": trained.sample.classes,
         "label_input": _label_input(trained),
+        **(_of_given(trained) if trained.network.given else {}),
         "sample_shape": trained.sample_shape,
         "value_range": [-1.0, 1.0] if len(trained.sample_shape) == 3 else None,
         "precision": trained.precision,
@@ -108,6 +111,14 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
     }
 
 
+def _of_given(trained: Trained) -> dict[str, Any]:
+    """The shapes of conditions and sources, and the arrays of samples.npz in the order of the model's inputs."""
+    given = {name: trained.sample.rows[name].shape for name in trained.network.given}
+    rest = iter([*["latents"] * bool(trained.latent_dim), "labels"])
+    inputs = [x.name if x.name in given else next(rest) for x in trained.network.model.inputs]
+    return {"given": given, "inputs": inputs}
+
+
 def _label_input(trained: Trained) -> str | None:
     """How the Keras model takes labels: as numbers, or as the weights of classes; None without labels."""
     if trained.sample.classes is None:
@@ -115,12 +126,12 @@ def _label_input(trained: Trained) -> str | None:
     return "numbers" if trained.network.classes is None else "weights"
 
 
-def _check(chosen: Format, path: Path, latents: Array, labels: Array | None, samples: Array) -> bool:
+def _check(chosen: Format, path: Path, arrays: Mapping[str, Array], samples: Array) -> bool:
     """Reads the file back and compares its samples; False if the package that reads it is not installed."""
     generate = chosen.read(path)
     if generate is None:
         return False
-    drawn = generate(latents, labels)
+    drawn = generate(arrays)
     if not np.allclose(drawn, samples, rtol=_TOLERANCE, atol=_TOLERANCE, equal_nan=True):
         off = float(np.nanmax(np.abs(drawn - samples)))
         raise IncompatibleError(

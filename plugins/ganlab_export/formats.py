@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from ganlab.errors import IncompatibleError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab_export.latents import Array
 
-Generate = Callable[[Array, Array | None], Array]
+# From arrays by the names of a file's inputs, in their order, to samples.
+Generate = Callable[[Mapping[str, Array]], Array]
 
 # The operator set; every onnxruntime since 1.12 has it.
 _OPSET = 17
@@ -29,8 +30,7 @@ class Format:
     Attributes:
         file: The name of the file or folder that is written.
         write: Writes it at a path.
-        read: Loads it as a function from latent vectors and labels (None without classes) to samples; None if a package
-            for that is not installed.
+        read: Loads it as a function from its inputs by name to samples; None if a package for that is not installed.
         precision: The precision that the layers must compute in; None for the run's own.
     """
 
@@ -48,22 +48,28 @@ def _module(trained: Trained) -> Any:
     network = trained.network
     module = tf.Module(name="generator")
     module.weights = [variable.value for variable in network.model.variables]  # TensorFlow saves what it finds here
-    inputs = [tf.TensorSpec([None, trained.latent_dim], tf.float32, name="latent")]
+    inputs = [tf.TensorSpec([None, trained.latent_dim], tf.float32, name="latent")] if trained.latent_dim else []
     scalars = [tf.TensorSpec([], tf.int64, name="n"), tf.TensorSpec([], tf.int64, name="seed")]
     if network.conditional:
         inputs.append(tf.TensorSpec([None], tf.int64, name="label"))
         scalars.append(tf.TensorSpec([], tf.int64, name="label"))
+    for name in network.given:
+        rows = tf.TensorSpec([None, *trained.sample.rows[name].shape], tf.float32, name=name)
+        inputs, scalars = [*inputs, rows], [*scalars, rows]
 
     @tf.function(input_signature=inputs, autograph=False)
-    def generate(latent: tf.Tensor, *label: tf.Tensor) -> tf.Tensor:
-        arguments = network.inputs(latent, *label or (None,))
-        return tf.cast(network.model(arguments, training=False), tf.float32)
+    def generate(*arguments: tf.Tensor) -> tf.Tensor:
+        given = {spec.name: x for spec, x in zip(inputs, arguments, strict=True)}
+        if "label" in given:
+            given["labels"] = given.pop("label")
+        own = network.inputs(given.pop("latent", None), given)
+        return tf.cast(network.model(own, training=False), tf.float32)
 
     @tf.function(input_signature=scalars, autograph=False)
-    def sample(n: tf.Tensor, seed: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
+    def sample(n: tf.Tensor, seed: tf.Tensor, *rest: tf.Tensor) -> dict[str, tf.Tensor]:
         latents = trained.sample.latents(n, seed)
-        labels = [tf.fill([n], one) for one in label]
-        return {"samples": generate(latents, *labels), "latents": latents}
+        rows = [x if x.shape.rank else tf.fill([n], x) for x in rest]
+        return {"samples": generate(*([latents] if trained.latent_dim else []), *rows), "latents": latents}
 
     module.__call__ = generate
     module.sample = sample
@@ -74,8 +80,8 @@ def _signatures(module: Any) -> dict[str, Any]:
     specification = module.__call__.input_signature
 
     @tf.function(input_signature=specification, autograph=False)
-    def serving_default(latent: tf.Tensor, *label: tf.Tensor) -> dict[str, tf.Tensor]:
-        return {"samples": module.__call__(latent, *label)}
+    def serving_default(*arguments: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"samples": module.__call__(*arguments)}
 
     return {"serving_default": serving_default, "sample": module.sample}
 
@@ -83,14 +89,19 @@ def _signatures(module: Any) -> dict[str, Any]:
 def _read_saved_model(path: Path) -> Generate:
     generator = tf.saved_model.load(str(path))
 
-    def generate(latents: Array, labels: Array | None) -> Array:
-        return np.asarray(generator(tf.constant(latents), *([] if labels is None else [tf.constant(labels)])))
+    def generate(arrays: Mapping[str, Array]) -> Array:
+        return np.asarray(generator(*map(tf.constant, arrays.values())))
 
     return generate
 
 
 def _write_keras(trained: Trained, path: Path) -> None:
     model = trained.network.model
+    if trained.network.numbers:
+        raise IncompatibleError(
+            f"The generator takes {', '.join(trained.network.numbers)}, which a .keras file would leave to whoever "
+            "loads it. Use --format saved_model, which has the value of the checkpoint's step."
+        )
     unknown = foreign(model)
     if unknown:
         raise IncompatibleError(
@@ -129,12 +140,16 @@ def _foreign(value: Any) -> Iterator[str]:
 def _read_keras(path: Path) -> Generate:
     generator = keras.saving.load_model(path, compile=False)
 
-    def generate(latents: Array, labels: Array | None) -> Array:
-        arguments: Any = latents
-        if labels is not None:
-            weights = len(generator.inputs[1].shape) == 2
-            arguments = [latents, np.eye(generator.inputs[1].shape[1], dtype=np.float32)[labels] if weights else labels]
-        return np.asarray(generator.predict(arguments, verbose=0), np.float32)
+    def generate(arrays: Mapping[str, Array]) -> Array:
+        # The inputs that have no name of an array take the others in order.
+        rest = iter([name for name in arrays if name not in {x.name for x in generator.inputs}])
+        arguments = []
+        for x in generator.inputs:
+            name = x.name if x.name in arrays else next(rest)
+            weights = name == "label" and len(x.shape) == 2
+            arguments.append(np.eye(x.shape[1], dtype=np.float32)[arrays[name]] if weights else arrays[name])
+        given = arguments if len(arguments) > 1 else arguments[0]
+        return np.asarray(generator.predict(given, verbose=0), np.float32)
 
     return generate
 
@@ -159,9 +174,8 @@ def _read_onnx(path: Path) -> Generate | None:
     except MissingDependencyError:
         return None
 
-    def generate(latents: Array, labels: Array | None) -> Array:
-        arguments = {"latent": latents} if labels is None else {"latent": latents, "label": labels}
-        return np.asarray(session.run(["samples"], arguments)[0])
+    def generate(arrays: Mapping[str, Array]) -> Array:
+        return np.asarray(session.run(["samples"], dict(arrays))[0])
 
     return generate
 

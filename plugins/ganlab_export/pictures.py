@@ -6,8 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ganlab import Dataset
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab.pictures import image_grid, scatter, ways_through
+from ganlab.files import line
+from ganlab.pictures import image_grid, page, scatter, ways_through
 from ganlab.runs import RunDirectory
 
 if TYPE_CHECKING:
@@ -17,16 +19,17 @@ if TYPE_CHECKING:
 _REAL = 1000
 
 
-def check_picture(shape: Sequence[int]) -> None:
-    """Checks that samples of this shape can be drawn.
+def check_picture(shape: Sequence[int], run: RunDirectory | None = None) -> None:
+    """Checks that samples of this shape can be drawn, or that the run's dataset may show them.
 
     Raises:
         IncompatibleError: They cannot.
     """
-    if not (are_points(shape) or (len(shape) == 3 and shape[-1] in (1, 3))):
+    drawable = are_points(shape) or (len(shape) == 3 and shape[-1] in (1, 3))
+    if not drawable and (run is None or type(_dataset(run)).show is Dataset.show):
         raise IncompatibleError(
-            f"Samples of shape {tuple(shape)} have no picture: only images of 1 or 3 channels and points in the plane "
-            "do. Write numbers instead, to a file that ends in .npz."
+            f"Samples of shape {tuple(shape)} have no picture: only images of 1 or 3 channels, points in the plane "
+            "and what a dataset shows do. Write numbers instead, to a file that ends in .npz."
         )
 
 
@@ -36,7 +39,7 @@ def are_points(shape: Sequence[int]) -> bool:
 
 
 def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways: bool = False) -> bytes:
-    """Draws samples as training does: images side by side, or points beside real ones.
+    """Draws samples as training does: images side by side, points beside real ones, or as their dataset shows them.
 
     Args:
         run: The run that the samples are from; its dataset provides the real points, if it can be made here.
@@ -50,12 +53,47 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
     Raises:
         IncompatibleError: Samples of this shape have no picture.
     """
-    shape = drawn.samples.shape[1:]
+    given, shape = as_shown(run, drawn), drawn.samples.shape[1:]
+    if given is not None:
+        return page(given, columns)
     check_picture(shape)
     if not are_points(shape):
-        return image_grid(drawn.samples, columns)
+        return image_grid(drawn.samples, columns, drawn.given.get("source"))
     real = _real(run)
     return ways_through(real, drawn.samples, columns or 1) if ways else scatter(real, drawn.samples)
+
+
+def as_shown(run: RunDirectory, drawn: Drawn) -> Any:
+    """The samples as the run's dataset shows them, images or texts; None where it does not, or cannot be made here."""
+    from ganlab.engine import shown
+
+    return shown(_dataset(run), drawn.samples)
+
+
+def texts(run: RunDirectory, drawn: Drawn) -> str:
+    """The samples as texts, a line each, what is not printable escaped.
+
+    Raises:
+        IncompatibleError: The run's dataset shows no texts.
+    """
+    given = as_shown(run, drawn)
+    if not isinstance(given, list):
+        raise IncompatibleError(
+            "The dataset of this run shows its samples as no text. Write a picture, to a file that ends in .png, or "
+            "numbers, .npz."
+        )
+    return "".join(f"{line(text)}\n" for text in given)
+
+
+def _dataset(run: RunDirectory) -> Dataset:
+    """The run's dataset, or one that shows nothing where it cannot be made here."""
+    from ganlab.engine import make
+
+    try:
+        made: Dataset = make(run.recipe(only=("dataset",)).arguments["dataset"])
+    except GanlabError:  # then samples are drawn by their shape
+        return Dataset()
+    return made
 
 
 def _real(run: RunDirectory) -> Any:

@@ -13,4 +13,5 @@ def readme(info: Mapping[str, Any]) -> str:
 
     text = resources.files("ganlab_export").joinpath("templates", "README.md.jinja").read_text(encoding="utf-8")
     template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    return template.render(info, shape=tuple(info["sample_shape"]))
+    given = {name: tuple(int(size) for size in shape) for name, shape in info.get("given", {}).items()}
+    return template.render({**info, "given": given}, shape=tuple(info["sample_shape"]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ganlab.engine import Step
     from ganlab_export import Drawn
 
-_ENDINGS = (".png", ".npz")
+_ENDINGS = (".png", ".npz", ".txt")
 # As many images as the sample pictures of training show.
 _IMAGES, _POINTS = 64, 1000
 _ROWS = _COLUMNS = 8
@@ -33,7 +33,7 @@ _OF_CLASS = 10
     metavar="FILE",
     type=LocalPath(dir_okay=False),
     required=True,
-    help="File to write: a picture (.png) or numbers (.npz).",
+    help="File to write: a picture (.png), numbers (.npz), or texts (.txt).",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of the samples; by default the run's seed.")
 @click.option(
@@ -50,6 +50,14 @@ _OF_CLASS = 10
     multiple=True,
     help="Class to draw from a conditional generator; repeat it for several. By default a picture has a row for each.",
 )
+@click.option(
+    "--condition",
+    "conditions",
+    metavar="X[,Y...]",
+    multiple=True,
+    callback=lambda context, parameter, given: [_numbers(text) for text in given],
+    help="Conditions to draw samples for, numbers with commas; repeat it for several. By default those of examples.",
+)
 @click.option("--interpolate", is_flag=True, help="Interpolate spherically between two latent vectors in each row.")
 @click.option("--rows", type=click.IntRange(1), help="Rows of the grid, or number of interpolations (8).")
 @click.option(
@@ -64,6 +72,7 @@ def sample(
     truncation: float | None,
     checkpoint: Step,
     labels: tuple[int, ...],
+    conditions: list[list[float]],
     interpolate: bool,
     rows: int | None,
     columns: int | None,
@@ -72,33 +81,37 @@ def sample(
 
     Uses one of its checkpoints, one device, and the averaged generator if the run keeps one. Sample i of a seed is the
     same however many are drawn, and the same as during training. A .png is a grid of images, or points beside real
-    ones; a .npz holds `samples`, `latents` and, if the generator is conditional, `labels`.
+    ones, or what the dataset shows of its samples; a .npz holds `samples`, `latents` and what else the generator takes:
+    `labels`, `conditions`, `source`; a .txt has a line for each sample of a dataset that shows texts. A generator with
+    a source is given examples of it, and images are drawn each after the one that it was made from.
 
     \b
     ganlab sample runs/quickstart/20260801-120000-s0-1f2e -o digits.png
     ganlab sample RUN -n 10000 --seed 1 --truncation 0.7 -o samples.npz
     ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
     ganlab sample RUN --label 3 -o threes.png
+    ganlab sample RUN --condition 0.5,1.2 -n 1000 -o showers.npz
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab_export.pictures import are_points, check_picture, picture
+    from ganlab_export.pictures import are_points, check_picture, picture, texts
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)
     drawn_from = Run(run)
     shape = drawn_from.info.get("sample_shape")
-    if drawing and shape:
-        check_picture(shape)
-        if are_points(shape) and not interpolate and (rows or columns):
-            raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
+    if drawing and shape and are_points(shape) and not interpolate and (rows or columns):
+        raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
     drawn_from.recipe(only=GENERATOR_SETTINGS)  # reports a mistake in it before TensorFlow starts
     start_tensorflow()
     import ganlab_export
 
+    if drawing and shape:
+        check_picture(shape, drawn_from)
+    asked: dict[str, Any] = {"labels": labels, "conditions": conditions}
     if interpolate:
         rows, columns = rows or _ROWS, columns or _COLUMNS
         drawn = ganlab_export.interpolate(
-            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
+            drawn_from, rows, columns, seed=seed, truncation=truncation, checkpoint=checkpoint, **asked
         )
     else:
         classes = len(drawn_from.info.get("label_frequencies") or ())
@@ -109,18 +122,27 @@ def sample(
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
         drawn = ganlab_export.draw(
-            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, labels=labels
+            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, **{**asked, "labels": labels}
         )
-    png = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
-    _write(output, drawn, png)
+    content = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
+    if output.suffix.lower() == ".txt":
+        content = texts(drawn_from, drawn).encode()
+    _write(output, drawn, content)
     say(f"Wrote {line(output)}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} must be numbers with commas between them, for example 0.5,1.2.") from None
 
 
 def _check_options(
     output: Path, count: int | None, rows: int | None, columns: int | None, interpolate: bool, drawing: bool
 ) -> None:
     if output.suffix.lower() not in _ENDINGS:
-        raise click.UsageError(f"-o {output} must end in .png, for a picture, or .npz, for numbers.")
+        raise click.UsageError(f"-o {output} must end in .png, for a picture, .npz, for numbers, or .txt, for texts.")
     if not output.parent.is_dir():
         raise click.UsageError(f"-o {output}: there is no folder {output.parent}. Make it first.")
     if interpolate and count:
@@ -133,12 +155,14 @@ def _check_options(
         raise click.UsageError(f"-n {count} samples do not fit into {rows} rows of {columns}. Leave out one of them.")
 
 
-def _write(output: Path, drawn: Drawn, png: bytes | None) -> None:
+def _write(output: Path, drawn: Drawn, content: bytes | None) -> None:
     import numpy as np
 
     with new_file(output) as file:
-        if png is not None:
-            file.write(png)
+        if content is not None:
+            file.write(content)
         else:
-            arrays: dict[str, Any] = {} if drawn.labels is None else {"labels": drawn.labels}
+            arrays: dict[str, Any] = (
+                dict(drawn.given) if drawn.labels is None else {"labels": drawn.labels, **drawn.given}
+            )
             np.savez(file, samples=drawn.samples, latents=drawn.latents, **arrays)

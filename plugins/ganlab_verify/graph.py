@@ -31,11 +31,18 @@ _MEANS = {
         "The compiled part draws random numbers of its own (only those from replica are drawn outside and passed in), "
         "or has an operation that XLA computes differently.",
     ),
+    "as one program": (
+        "program unlike the graph",
+        "XLA compiled the whole iteration, as experiment.jit = 'step' asks. A part keeps values between iterations in "
+        "variables of its own, draws random numbers of its own, or has an operation that XLA computes differently.",
+    ),
 }
 
 
 def check(source: Source, *, iterations: int) -> Row:
     """Trains as a graph, eagerly, and with the gradients compiled by XLA; compares, and checks the graph's shapes.
+
+    Where experiment.jit is "step", XLA also compiles the whole iteration.
 
     Args:
         source: The experiment.
@@ -67,6 +74,10 @@ def check(source: Source, *, iterations: int) -> Row:
         if not isinstance(error.__cause__, tf.errors.OpError):
             raise
         return _not_compiled(compiled.trainer.graph(), error.__cause__)
+    if row is None and recipe.arguments.get("jit") == "step":
+        program = Bench(recipe, 0, optimizers="sgd", rates=rates, jit="step")
+        program.trainer.trace()
+        row = _compared("as one program", reference, reference.trained(program), measures)
     if row is not None:
         return row
     notes = ["Every tensor has a static shape."]

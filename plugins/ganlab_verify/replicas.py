@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ganlab import Constraint
 from ganlab.commands import Recipe
 from ganlab.engine import ConstraintStack
-from ganlab_verify import stateful
+from ganlab_verify import ignored_labels, stateful
 from ganlab_verify.cases import Case, Finding
 from ganlab_verify.comparing import Measure
 from ganlab_verify.explaining import explain
@@ -37,9 +37,12 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
     by = {"sgd": "gradient descent", "own": "its own optimizers"}[optimizers]
     single = Bench(recipe, 0, optimizers=optimizers)
     rates = single.find_rates() if optimizers == "sgd" else (0.0, 0.0)
-    reference = Reference(single, iterations)
-    row = stateful.row(NAME, single.trainer.graph()) or diverged(NAME, reference.traces[0], by)
+    row = stateful.row(NAME, single.trainer.graph()) or stateful.of_python(NAME, single)
+    row = row or ignored_labels.row(NAME, single.experiment, single.state)
     if row is not None:
+        return row
+    reference = Reference(single, iterations)
+    if (row := diverged(NAME, reference.traces[0], by)) is not None:
         return row
     measures: list[tuple[str, Measure]] = []
     for count in replicas:

@@ -52,7 +52,9 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
         The row. Its figure is the number of variables and lines that differ.
     """
     whole, resumed = Path(folder) / "whole", Path(folder) / "resumed"
-    train(_experiment(source, replicas), resumed, resume=True, stop_at=iterations)
+    experiment = _experiment(source, replicas)
+    replicas = experiment.replicas
+    train(experiment, resumed, resume=True, stop_at=iterations)
     before, after = (_results(path, iterations) for path in (whole, resumed))
     different = [name for name in before if before[name] != after.get(name)]
     different += [name for name in after if name not in before]
@@ -75,7 +77,10 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
 
 def _experiment(source: Source, replicas: int) -> Experiment:
     settings: dict[str, Any] = {"evaluate_every": 0, "checkpoint_every": 0, "log_every": _LOG_EVERY}
-    return composed(recipe_of(source), replicas, evaluators=(), diagnostics=(), **settings)
+    recipe = recipe_of(source)
+    if recipe.arguments.get("jit") == "step":  # it compiles the iteration of one replica
+        replicas = 0
+    return composed(recipe, replicas, evaluators=(), diagnostics=(), **settings)
 
 
 def _results(path: Path, step: int) -> dict[str, bytes]:

@@ -29,7 +29,13 @@ def look(experiment: Experiment, state: TrainingState) -> Step:
     """Traces the training step by itself and inspects the graph."""
     step = TrainingStep(experiment, state, compiled=False)
     strategy = experiment.strategy
-    traced = tf.function(lambda number, data: strategy.run(step.iteration, args=(number, data)), autograph=False)
+
+    def updates(number: tf.Tensor, data: dict[str, tf.Tensor]) -> tf.Tensor:
+        step.critic_update(number, tf.constant(0, tf.int64), data)
+        return step.generator_update(number, 0, data)
+
+    one = updates if step.turn.varies else step.iteration
+    traced = tf.function(lambda number, data: strategy.run(one, args=(number, data)), autograph=False)
     graph = traced.get_concrete_function(tf.TensorSpec([], tf.int64), specs_of(experiment)).graph
     return Step(tuple(_unknown(graph)), step.communicates)
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tensorflow as tf
 
-from ganlab.engine import op_source
+from ganlab.engine import examples_of, op_source
 from ganlab_verify.report import Row
 from ganlab_verify.shapes import at
 
+if TYPE_CHECKING:
+    from ganlab_verify.trainings import Bench
+
+_PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 _RANDOM = ("Random", "Rng", "Multinomial", "TruncatedNormal", "ParameterizedTruncated")
 # What is never a plugin's own.
 _OTHERS = {"abc", "builtins", "ganlab", "keras", "tensorflow"}
@@ -35,6 +40,30 @@ def row(check: str, graph: tf.Graph) -> Row | None:
         "tf.random.stateless_normal with a seed of its own."
     )
     return Row(check, "failed", None, None, detail, {"cause": "own random numbers", "operation": operation})
+
+
+def of_python(check: str, bench: Bench) -> Row | None:
+    """The row of Python code in a step or in a dataset that gives other numbers each time; None if there is none.
+
+    The step is trained twice from the same weights on one device, where everything else repeats its bits.
+    """
+    experiment, numbers = bench.experiment, np.arange(bench.experiment.batch_size)
+    numbers %= experiment.dataset.size or len(numbers)
+    one, other = (examples_of(experiment.dataset, numbers, experiment.seed) for _ in range(2))
+    where = "" if np.array_equal(one, other, equal_nan=True) else f"the examples of {type(experiment.dataset).__name__}"
+    called = next((op for op in op_source.operations(bench.trainer.graph()) if op.type in _PYTHON), None)
+    if called is not None and not where:
+        first, again = (bench.traced(1).iterations[0] for _ in range(2))
+        if any(not np.array_equal(x, again.gradients[name], equal_nan=True) for name, x in first.gradients.items()):
+            where = f"Python code in the training step ({called.type}{at(op_source.line_of(called))})"
+    if not where:
+        return None
+    detail = (
+        f"Two computations of the same differ on one device: {where} gives other numbers each time, as numpy's and "
+        "Python's random numbers do. They would differ between replicas and after every resume. Draw from "
+        "replica.uniform or replica.normal; in a dataset, by ganlab.functional.example_normal."
+    )
+    return Row(check, "failed", None, None, detail, {"cause": "own random numbers", "operation": where})
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import ganlab
 from ganlab import Experiment
 from ganlab.commands import Recipe, read_experiment, use_plugins
 from ganlab.engine import build_networks, make
+from ganlab.errors import IncompatibleError
 from ganlab_verify import lab
 from ganlab_verify.recording import Witness, recording
 from ganlab_verify.report import Source
@@ -51,7 +52,7 @@ class Bench(lab.Training):
         *,
         optimizers: Optimizers,
         rates: tuple[float, float] = (0.0, 0.0),
-        jit: Literal["on", "off"] = "off",
+        jit: Literal["on", "off", "step"] = "off",
         **settings: Any,
     ) -> None:
         """Composes the experiment.
@@ -61,22 +62,33 @@ class Bench(lab.Training):
             replicas: How many logical CPUs to train on; 0 for one device without mirroring.
             optimizers: The experiment's own, or plain gradient descent.
             rates: Learning rates of gradient descent, for the critic and for the generator.
-            jit: Whether XLA compiles the gradients.
+            jit: What XLA compiles, as experiment.jit: the gradients, nothing or the whole iteration.
             settings: Further settings that replace the experiment's own.
+
+        Raises:
+            IncompatibleError: It has no critic.
         """
+        if isinstance(recipe.arguments.get("critic_steps"), Recipe):
+            settings = {"critic_steps": 2, **settings}  # what is observed has the same updates in each iteration
         plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=(), **settings)
+        if not plain.has_critic:
+            raise IncompatibleError(
+                f"This check observes a critic's updates, and {type(plain.loss).__name__} trains none. Use the checks "
+                "resume and tpu; `ganlab plugins check` compares replicas under such a loss."
+            )
         templates = (plain.critic_optimizer, plain.generator_optimizer)
         if optimizers == "sgd":
             templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)
             plain = replace(plain, optimizers=None)  # those of further networks are then of their sides
         sides = {name: network.side for name, network in build_networks(plain).items()} if plain.optimizers else {}
+        updates: dict[str, Any] = {"critic": plain.critic_steps, "generator": plain.generator_steps}
         self.experiment: Experiment = replace(
             plain,
             constraints=(*plain.constraints, Witness()),
-            critic_optimizer=recording(templates[0], plain.strategy, plain.critic_steps),
-            generator_optimizer=recording(templates[1], plain.strategy, 1),
+            critic_optimizer=recording(templates[0], plain.strategy, updates["critic"]),
+            generator_optimizer=recording(templates[1], plain.strategy, updates["generator"]),
             optimizers={
-                name: recording(template, plain.strategy, plain.critic_steps if sides[name] == "critic" else 1)
+                name: recording(template, plain.strategy, updates[sides[name]])
                 for name, template in (plain.optimizers or {}).items()
             },
         )

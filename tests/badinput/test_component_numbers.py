@@ -17,8 +17,11 @@ NEEDED = {
     "architectures.fixed_samples": {"dataset": None, "critic": None},
     "architectures.latents": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unit_pixels": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_head": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_side": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
     "datasets.arrays": {"path": "data.npy"},
+    "datasets.idx": {"images": "images"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},
     "datasets.moved_examples": {"dataset": None},
@@ -41,7 +44,8 @@ SIGNED = {
     *(f"schedules.{name}.start" for name in ("linear", "cosine", "constant_then_linear")),
     *(f"schedules.{name}.end" for name in ("linear", "cosine", "constant_then_linear")),
     "schedules.warmup.value",
-    *("augmentations.ada.target", "losses.d2d_ce.positive_margin", "losses.d2d_ce.negative_margin"),
+    *("augmentations.ada.target", "augmentations.diffusion.target"),
+    *("losses.d2d_ce.positive_margin", "losses.d2d_ce.negative_margin"),
     *("datasets.two_images.dark", "datasets.two_images.bright", "datasets.arrays.low", "datasets.arrays.high"),
 }
 # The norm of infinite order is the largest component.

@@ -28,6 +28,7 @@ LEFT_OUT = {
     "evaluators.label_accuracy": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.published_scores": "measures in a feature network; tests/evaluators has one",
     "evaluators.classifier_score": "needs a trained classifier; tests/evaluators has one",
+    "evaluators.stacked_modes": "measures stacked digits; tests/evaluators has some",
 }
 
 
@@ -41,6 +42,9 @@ def folder():
     for number in range(14):
         pixels = random.integers(0, 256, size=(10, 12, 3), dtype=np.uint8)
         (path / f"{number}.png").write_bytes(tf.io.encode_png(pixels).numpy())
+    for name, values in (("images", random.integers(0, 256, (14, 8, 8))), ("labels", np.arange(14) % 3)):
+        header = bytes([0, 0, 8, values.ndim]) + b"".join(side.to_bytes(4, "big") for side in values.shape)
+        (path / f"{name}.idx").write_bytes(header + values.astype(np.uint8).tobytes())
     with tf.io.TFRecordWriter(str(path / "pictures.tfrecord")) as writer:
         for _ in range(14):
             png = tf.io.encode_png(random.integers(0, 256, size=(8, 8, 3), dtype=np.uint8)).numpy()
@@ -52,6 +56,7 @@ def folder():
 # By component, the arguments of those without defaults, or whose defaults are too large for a test.
 ARGUMENTS = {
     "architectures.ali": lambda: {"width": 8},
+    "architectures.cyclegan": lambda: {"width": 8},
     "architectures.dcgan": lambda: {"channels": 4},
     "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
@@ -76,8 +81,17 @@ ARGUMENTS = {
     },
     "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.unet": lambda: {"channels": 4, "depth": 2},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.text_resnet": lambda: {"channels": 4, "blocks": 1, "latent_dim": 4},
+    "architectures.with_side": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.infogan": lambda: {
+        "architecture": ganlab.component("architectures", "mlp")(width=8, latent_dim=9),
+        "categories": 4,
+    },
     "datasets.varied": lambda: {"dataset": ganlab.component("datasets", "digits")(), "flip": True, "dequantize": True},
+    "datasets.stacked_mnist": lambda: {"dataset": ganlab.component("datasets", "digits")()},
     "datasets.moved_examples": lambda: {"dataset": ganlab.component("datasets", "gaussian_ring")()},
     # Two that move pixels and two of colours: each more makes the graphs larger, not other.
     "augmentations.ada": lambda: {"changes": "flip,turn,shift,invert,hue"},
@@ -89,8 +103,10 @@ ARGUMENTS = {
     "schedules.constant_then_linear": lambda: {"start": 2.0, "turn": 3},
     "schedules.warmup": lambda: {"value": 2.0, "over": 4},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
+    "datasets.idx": lambda: {"images": str(folder() / "images.idx"), "labels": str(folder() / "labels.idx")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.tfrecords": lambda: {"path": str(folder())},
+    "datasets.edges": lambda: {"side": 8},
     "datasets.two_images": lambda: {"side": 8},
     # Its iterations are unrolled into the graph; tests/constraints has the default number.
     "constraints.bjorck": lambda: {"iterations": 4},
@@ -118,7 +134,24 @@ ATTRIBUTES = {
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
     "architectures.ali": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "ali")()},
+    "architectures.cyclegan": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "cycle")()},
+    "losses.cycle": {"architecture": lambda self: ganlab.component("architectures", "cyclegan")(width=8)},
+    "evaluators.condition_accuracy": {"dataset": lambda self: ganlab.component("datasets", "showers")()},
     "losses.ali": {"architecture": lambda self: ganlab.component("architectures", "ali")(width=8)},
+    "losses.info": {
+        "architecture": lambda self: ganlab.component("architectures", "infogan")(
+            architecture=ganlab.component("architectures", "mlp")(width=8, depth=1, latent_dim=9, activation="tanh"),
+            categories=4,
+            shared=False,
+        )
+    },
+    "architectures.text_resnet": {"sample_shape": (8, 5)},
+    "losses.self_supervised": {
+        "sample_shape": (8, 8, 1),
+        "architecture": lambda self: ganlab.component("architectures", "with_head")(
+            architecture=ganlab.component("architectures", "mlp")(width=8, depth=1)
+        ),
+    },
     "architectures.data_plus_noise": {"fixed_generator": True},
     "architectures.fixed_samples": {"fixed_generator": True},
     # Two stages of the four that 32 pixels have, since XLA compiles each of its grouped convolutions, on every replica.

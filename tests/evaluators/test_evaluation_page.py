@@ -13,6 +13,8 @@ from ganlab_evaluate.command import evaluate as command
 
 import ganlab
 from ganlab import config
+from ganlab.engine import given_rows
+from ganlab.lazy import tensorflow as tf
 from ganlab.transport import exact_w1
 
 PAGE = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
@@ -72,15 +74,22 @@ def test_the_figures_are_those_that_the_page_lists(tmp_path):
     class Ring:
         classes = 8
 
-        def __call__(self, n, seed, labels=None):
-            return ring.exact_sample(n, seed)
+        def given(self, n, seed):
+            numbers = tf.range(n, dtype=tf.int64)
+            rows = given_rows(dataset)
+            return {name: getattr(dataset, rows[name].method)(numbers, seed) for name in rows if name != "labels"}
 
-    ring = ganlab.component("datasets", "gaussian_ring")()
+        def __call__(self, n, seed, labels=None, **given):
+            return np.asarray(dataset.examples(tf.range(n, dtype=tf.int64), seed))
+
+    of = {"condition_accuracy": "showers", "reconstruction": "edges", "ngrams": "characters"}
     listed = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
-    for name in ganlab_evaluators():
+    for name in ganlab_evaluators().keys() - {"stacked_modes"}:  # of images
         arguments = {"samples": 20, **({"features": Sign()} if name in CLASSIFYING else {})}
+        dataset = ganlab.component("datasets", of.get(name, "gaussian_ring"))()
         arguments |= PROTOCOL if name == "published_scores" else {}
         evaluator = ganlab.component("evaluators", name)(**arguments)
-        figures = [figure for figure in evaluator.evaluate(Ring(), ring, None) if not figure.startswith("class/")]
+        figures = [figure for figure in evaluator.evaluate(Ring(), dataset, None) if not figure.startswith("class/")]
         said = re.findall(r"`(\w+)`", listed[name]) or ["distance", "real_against_real"]  # "same"
         assert figures == said, name
+    assert re.findall(r"`(\w+)`", listed["stacked_modes"]) == [*ganlab_evaluators()["stacked_modes"].metric_help]

@@ -55,8 +55,8 @@ def on_this_machine(strategy):
     return Recipe("strategies", "mirrored", {"virtual_replicas": replicas or 2})
 
 
-def composed(path, strategy=None, dataset=None):
-    """The small experiment of a file, on its strategy or another one, on its dataset or another one."""
+def composed(path, strategy=None, dataset=None, **settings):
+    """The small experiment of a file, on its strategy or another one, on its dataset or another one, so set."""
     whole = config.load([path])
     arguments = {name: small(value) for name, value in whole.arguments.items()}
     arguments["dataset"] = dataset or arguments["dataset"]
@@ -64,6 +64,7 @@ def composed(path, strategy=None, dataset=None):
     replicas = arguments["strategy"].arguments.get("virtual_replicas", 1)
     parts = replicas * arguments.get("microbatches", 1)
     arguments |= {"steps": 2, "batch_size": LOCAL_BATCH * parts, "critic_steps": 1, "log_every": 1}
+    arguments |= settings
     experiment = compose(replace(whole, arguments=arguments))
     assert experiment.replicas == replicas
     return experiment
@@ -139,13 +140,19 @@ def test_shipped_experiment_trains(path, tmp_path):
 ONE_DEVICE = Recipe("strategies", "one_device", {"device": "CPU:0"})
 
 
+def method(path):
+    """The small experiment of a method, on digits drawn here where it downloads some."""
+    dataset = config.load([path]).arguments["dataset"]
+    return composed(path, ONE_DEVICE, other_images(dataset) if path.stem == "stacked_mnist" else None)
+
+
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
 def test_method_composes(path):
-    composed(path, ONE_DEVICE)
+    method(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", METHODS, ids=lambda path: path.stem)
 def test_method_trains(path):
-    trainer = Trainer(composed(path, ONE_DEVICE))
+    trainer = Trainer(method(path))
     assert np.isfinite(trainer.train(2)).all()

@@ -85,7 +85,7 @@ def test_a_disk_that_fills_up_leaves_nothing(points, tmp_path, monkeypatch):
 
 
 def test_a_copy_that_draws_other_samples_is_not_kept(points, tmp_path, monkeypatch):
-    other = replace(FORMATS["keras"], read=lambda path: lambda latents, labels: latents[:, :2] * 1e6)
+    other = replace(FORMATS["keras"], read=lambda path: lambda arrays: arrays["latent"][:, :2] * 1e6)
     monkeypatch.setitem(FORMATS, "keras", other)
     with pytest.raises(IncompatibleError, match=r"generator\.keras, the generator draws samples that differ by up to"):
         export(lab.Run(points), tmp_path / "out", format="keras")

@@ -68,7 +68,7 @@ def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-o", "grid.jpg"), "-o grid.jpg must end in .png, for a picture, or .npz, for numbers."),
+        (("-o", "grid.jpg"), "-o grid.jpg must end in .png, for a picture, .npz, for numbers, or .txt, for texts."),
         (("-o", "grid"), "must end in .png"),
         (("-o", "nowhere/grid.png"), "there is no folder nowhere"),
         (("-o", "x.png", "--interpolate", "-n", 5), "pass --rows and --columns instead of -n"),

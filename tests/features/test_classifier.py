@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_builtin.features import network, training
+from ganlab_builtin.features.classifier import _fits as fits
 from labelled import Images
 
 import ganlab
@@ -187,6 +188,14 @@ def test_a_damaged_file_is_replaced_by_a_new_training(cache):
         np.testing.assert_array_equal(again.embed(Images()._rows), made.embed(Images()._rows))
         assert path.stat().st_size == len(whole)
     assert list(cache.iterdir()) == [path]
+
+
+def test_only_finite_weights_of_the_networks_shapes_and_dtypes_are_taken():
+    weights = [np.ones((2, 3), np.float32), np.zeros(3, np.float32)]
+    assert fits([array + 1 for array in weights], weights)
+    for other in (np.ones(2, np.float32), np.zeros(3), np.array(["a"] * 3), np.full(3, np.nan, np.float32)):
+        assert not fits([weights[0], other], weights)
+    assert not fits(weights[:1], weights)
 
 
 def test_a_cache_that_cannot_be_written_is_reported_before_training(cache, monkeypatch):

@@ -78,6 +78,11 @@ EXAMPLES = {
     "layer": ["experiment.architecture=@architectures.styled()"],
     "constraint": ["experiment.generator_constraints=[@constraints.spread()]"],
     "networks": ["experiment.architecture=@architectures.code_networks()", "experiment.loss=@losses.infogan()"],
+    "given": [
+        "experiment.dataset=@datasets.point_pairs()",
+        "experiment.architecture=@architectures.move()",
+        "experiment.evaluators=[]",
+    ],
     "loss": ["experiment.loss=@losses.paired_margin()"],
     "schedule": ["constraints.gradient_penalty.weight=@schedules.halving()", "schedules.halving.start=2.0"],
     "augmentation": ["experiment.augmentations=[@augmentations.jitter()]"],

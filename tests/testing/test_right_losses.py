@@ -18,10 +18,7 @@ class Sinkhorn(ganlab.Loss):
 
     pairs = True
 
-    def critic(self, real_scores, fake_scores):
-        return 0.0 * (real_scores + fake_scores)
-
-    def generator(self, fake_scores, real_scores, batch, replica):
+    def generator(self, batch, replica):
         x, y = (tf.reshape(replica.gather(x), [-1, int(np.prod(x.shape[1:]))]) for x in (batch.fake, batch.real))
         cost = tf.reduce_sum(tf.square(x[:, None] - y[None]), axis=-1)
         f, g = tf.zeros([cost.shape[0], 1]), tf.zeros([1, cost.shape[1]])
@@ -29,7 +26,7 @@ class Sinkhorn(ganlab.Loss):
             f = -tf.reduce_logsumexp(g - cost, axis=1, keepdims=True)
             g = -tf.reduce_logsumexp(f - cost, axis=0, keepdims=True)
         plan = tf.exp(f + g - cost) / cost.shape[0]
-        return tf.fill(fake_scores.shape, tf.reduce_sum(plan * cost)) + 0.0 * fake_scores
+        return tf.fill(batch.fake.shape[:1], tf.reduce_sum(plan * cost))
 
 
 class MaxSliced(ganlab.Loss):

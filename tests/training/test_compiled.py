@@ -2,6 +2,7 @@
 
 import dataclasses
 import types
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from small import (
 import ganlab
 from ganlab.training.graph import noise, philox
 from ganlab.training.graph.gradients import compiles
+from ganlab.training.graph.op_source import operations
 from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -136,6 +138,28 @@ CASES = {
     "a schedule": lambda: {"constraints": [constraint("r1", gamma=part("schedules", "linear", start=2.0, end=0.0))]},
     "pairs": lambda: {"loss": part("losses", "relativistic"), "generator_batch_size": 6},
 }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["microbatches", "adam"])
+def test_seed_is_an_input_of_the_program_and_has_the_bits_of_a_constant(monkeypatch, name):
+    def trained_and_constants(seed):
+        # Examples that the program makes would have the seed as a number.
+        training = trained(0, count=3, jit="step", seed=seed, dataset=Random(), **CASES[name]())
+        # What TensorFlow has captured is a constant in the graph, and an argument of its function.
+        constants = [
+            op.get_attr("value").SerializeToString(deterministic=True)
+            for op in operations(training.trainer._inside)
+            if op.type == "Const" and not any(op.outputs[0] is x for x in op.graph.inputs)
+        ]
+        return training, Counter(constants)
+
+    (one, of_one), (_, of_other) = (trained_and_constants(seed) for seed in (12345, 54321))
+    assert of_one == of_other
+    monkeypatch.setattr(philox, "seed_of_program", lambda: None)
+    constant, of_constant = trained_and_constants(12345)
+    assert of_constant != of_one
+    assert_same(one, constant, rtol=0, atol=0)
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def test_generator_order_is_another_permutation_of_a_finite_set():
     inputs = Inputs(small(0, dataset=digits, batch_size=599))  # 1797 digits, a third each
     steps = [tf.constant(step, tf.int64) for step in range(3)]
     critic = np.concatenate([inputs.numbers(step, 0) for step in steps])
-    generator = np.concatenate([inputs.generator_numbers(step, 0) for step in steps])
+    generator = np.concatenate([inputs.numbers(step, 0, "generator") for step in steps])
     np.testing.assert_array_equal(np.sort(critic), np.arange(1797))
     np.testing.assert_array_equal(np.sort(generator), np.arange(1797))
     assert (critic == generator).mean() < 0.01

@@ -10,6 +10,7 @@ from ganlab.errors import ContractError, IncompatibleError
 from ganlab.functional import interpolate, slopes
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.graph.turn import Turn
 from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -86,7 +87,7 @@ def test_lazy_metrics_are_means_over_the_updates_with_the_penalty():
         next(m for m in lazy.metrics if m.tag == f"constraints/slopes/{name}") for name in ("slope", "steepest")
     )
     # Updates 0, 3, 6 and 9 are of iterations 0, 1, 3 and 4.
-    assert list(slope.measured(np.arange(6), 2)) == [True, True, False, True, True, False]
+    assert list(slope.measured(np.arange(6), Turn(2))) == [True, True, False, True, True, False]
     column = values[:, :, lazy.metrics.index(slope)]
     largest = values[:, :, lazy.metrics.index(steepest)]
     assert (column[[0, 1, 3, 4]] > 0).all()
@@ -96,9 +97,9 @@ def test_lazy_metrics_are_means_over_the_updates_with_the_penalty():
     # The first update of both is the same, and not divided by the two updates of its iteration.
     np.testing.assert_allclose(column[0], masked.metric(slope.tag)[0], rtol=1e-5)
 
-    rows = list(Rows(lazy.metrics, 1, 2, critic_steps=2).add(0, values))
+    rows = list(Rows(lazy.metrics, 1, 2, turn=Turn(2)).add(0, values))
     assert [slope.tag in {r.tag for r in row} for row in rows] == [True, True, False, True, True, False]
-    (row,) = Rows(lazy.metrics, 6, 2, critic_steps=2).add(0, values)
+    (row,) = Rows(lazy.metrics, 6, 2, turn=Turn(2)).add(0, values)
     means = {r.tag: r.replicas for r in row}
     np.testing.assert_allclose(means[slope.tag], column[[0, 1, 3, 4]].mean(axis=0), rtol=1e-6)
 
@@ -107,7 +108,7 @@ def test_a_metric_counts_updates_and_not_iterations():
     metric = Metric("a", "mean", every=5)
     for critic_steps in (1, 2, 5, 7):
         hit = [any((t * critic_steps + k) % 5 == 0 for k in range(critic_steps)) for t in range(20)]
-        assert list(metric.measured(np.arange(20), critic_steps)) == hit
+        assert list(metric.measured(np.arange(20), Turn(critic_steps))) == hit
 
 
 def test_collective_in_a_lazy_penalty_is_refused():

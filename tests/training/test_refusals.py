@@ -132,7 +132,7 @@ def latent(dimension):
         ("dataset", lambda: Sized(sample_shape=(None, 2)), ganlab.ContractError, r"sample_shape is \(None, 2\)"),
         ("dataset", ganlab.Dataset, ganlab.ContractError, r"Dataset\.sample_shape is None"),
         ("architecture", Unsized, ganlab.ContractError, r"Unsized\.latent_dim is None; .*at least 1"),
-        ("architecture", lambda: latent(0), ganlab.ContractError, r"Layers\.latent_dim is 0"),
+        ("architecture", lambda: latent(-1), ganlab.ContractError, r"Layers\.latent_dim is -1"),
         ("architecture", lambda: latent("8"), ganlab.ContractError, r"Layers\.latent_dim is '8'"),
         (
             "strategy",

@@ -2,11 +2,13 @@
 
 import itertools
 
+import numpy as np
 from right_constraints import FollowsTheWeights
 from wrong_constraints import MixesExamples
 from wrong_parts import Forgetful
 
 import ganlab
+from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 
 
@@ -47,6 +49,55 @@ class Unseeded(ganlab.Constraint):
         return tf.square(ganlab.functional.slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
 
 
+class OfNumpy(ganlab.Constraint):
+    """Draws from numpy's generator in Python code that the step calls."""
+
+    def penalty(self, critic, batch, state, replica):
+        shape = [batch.real.shape[0]]
+        drawn = tf.numpy_function(lambda: np.random.random(shape).astype("float32"), [], tf.float32)  # the numpy line
+        return critic(batch.real) * tf.ensure_shape(drawn, shape)
+
+
+class Counting(ganlab.Constraint):
+    """Calls Python code that repeats itself."""
+
+    def penalty(self, critic, batch, state, replica):
+        shape = [batch.real.shape[0]]
+        drawn = tf.numpy_function(lambda: np.ones(shape, "float32"), [], tf.float32)
+        return 0.01 * critic(batch.real) * tf.ensure_shape(drawn, shape)
+
+
+class RandomPoints(ganlab.Dataset):
+    """Points of numpy's own generator."""
+
+    sample_shape, size = (2,), None
+
+    def examples(self, numbers, seed):
+        drawn = tf.numpy_function(lambda n: np.random.random((len(n), 2)).astype("float32"), [numbers], tf.float32)
+        return tf.ensure_shape(drawn, [numbers.shape[0], 2])
+
+
+class Deaf(ganlab.Architecture):
+    """A conditional pair, of which the networks named here ignore the label."""
+
+    conditional, latent_dim = True, 2
+
+    def __init__(self, *, of: str = "critic"):
+        self.of = of
+
+    def generator(self, sample_shape, classes):
+        return self._network("generator", (2,), sample_shape[0], classes)
+
+    def critic(self, sample_shape, classes):
+        return self._network("critic", sample_shape, 1, classes)
+
+    def _network(self, role, inputs, outputs, classes):
+        x, y = keras.Input(inputs), keras.Input((classes,))
+        heard = 0.0 if role in self.of else 1.0
+        hidden = keras.layers.Concatenate()([x, keras.layers.Rescaling(heard)(y)])
+        return keras.Model([x, y], keras.layers.Dense(outputs)(keras.layers.Dense(8, activation="tanh")(hidden)))
+
+
 class Frozen(ganlab.Constraint):
     """Counts its calls in Python, which a graph does not repeat."""
 
@@ -77,9 +128,16 @@ def ganlab_constraints():
         "own_noise": OwnNoise,
         "unseeded": Unseeded,
         "frozen": Frozen,
+        "of_numpy": OfNumpy,
+        "counting": Counting,
     }
 
 
 @ganlab.hookimpl
 def ganlab_datasets():
-    return {"forgetful": Forgetful, "one_hot": OneHot}
+    return {"forgetful": Forgetful, "one_hot": OneHot, "random_points": RandomPoints}
+
+
+@ganlab.hookimpl
+def ganlab_architectures():
+    return {"deaf": Deaf}

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from ganlab_verify import Source
 
+from ganlab.training.graph.trainer import Trainer
+
 PLUGIN = Path(__file__).with_name("checked_plugin.py")
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus", "own_plugins")]
@@ -35,6 +37,21 @@ def test_a_penalty_that_communicates_passes_with_a_note_that_it_stays_uncompiled
     assert row.figure <= row.limit
     assert row.data["notes"][-1].startswith("The penalty of constraint peers communicates")
     assert set(row.data["worst"]) == {"eagerly", "compiled by XLA"}
+
+
+def test_an_iteration_compiled_whole_is_compared_where_the_experiment_asks_for_it(graph):
+    row = graph("follows_the_weights", "experiment.jit='step'")
+    assert row.status == "passed", row.detail
+    assert set(row.data["worst"]) == {"eagerly", "compiled by XLA", "as one program"}
+
+
+def test_a_program_that_trains_otherwise_is_found(graph, monkeypatch):
+    whole = Trainer._whole
+    # An iteration later: other examples and other noise.
+    monkeypatch.setattr(Trainer, "_whole", lambda self, step, *examples: whole(self, step + 1, *examples))
+    row = graph("follows_the_weights", "experiment.jit='step'")
+    assert (row.status, row.data["cause"]) == ("failed", "program unlike the graph"), row.detail
+    assert row.detail.startswith("As one program: ")
 
 
 def test_a_state_that_advance_computes_from_the_weights_passes(graph):
@@ -97,6 +114,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one(resumed, tmp_path):
     assert "2 logged rows" in row.detail
     steps = {path.name for path in (tmp_path / "resumed" / "checkpoints").iterdir()}
     assert steps == {f"step-{at:08d}", "step-00000005"}
+
+
+def test_a_program_resumes_on_its_one_replica(resumed):
+    row = resumed("experiment.seed=3", "experiment.jit='step'")
+    assert (row.status, row.data["replicas"]) == ("passed", 1), row.detail
+    assert "of 5 on 1 replica and" in row.detail
 
 
 def test_state_outside_the_checkpoint_is_found(resumed):

@@ -36,3 +36,47 @@ def test_random_numbers_of_a_plugins_own_are_named_with_their_line(experiments, 
     row = checked(Source((gin,), params, plugin_file=str(PLUGIN)))
     assert (row.status, row.data["cause"]) == ("failed", "own random numbers"), row.detail
     assert f"(RandomUniform at tests/verification/checked_plugin.py:{UNSEEDED})" in row.detail
+
+
+NUMPY = next(n for n, line in enumerate(PLUGIN.read_text().splitlines(), 1) if "the numpy line" in line)
+
+
+@pytest.mark.parametrize(
+    ("setting", "where"),
+    [
+        (
+            "experiment.constraints=[@constraints.of_numpy()]",
+            f"Python code in the training step (PyFunc at tests/verification/checked_plugin.py:{NUMPY})",
+        ),
+        ("experiment.dataset=@datasets.random_points()", "the examples of RandomPoints"),
+    ],
+)
+def test_random_numbers_of_numpy_are_named(experiments, setting, where):
+    gin, small = experiments("wgan")
+    source = Source((gin,), (*small, setting), plugin_file=str(PLUGIN))
+    row = check(source, replicas=[2], iterations=1, optimizers="sgd")
+    assert (row.status, row.data["cause"]) == ("failed", "own random numbers"), row.detail
+    assert f"{where} gives other numbers each time" in row.detail
+
+
+@pytest.mark.slow
+def test_python_code_that_repeats_itself_passes(experiments):
+    gin, small = experiments("wgan")
+    source = Source((gin,), (*small, "experiment.constraints=[@constraints.counting()]"), plugin_file=str(PLUGIN))
+    row = check(source, replicas=[2], iterations=1, optimizers="sgd")
+    assert row.status == "passed", row.detail
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        ("critic", "The critic of this conditional architecture gives the same output for another label"),
+        ("generator and critic", "The generator and the critic of this conditional architecture give the same output"),
+    ],
+)
+def test_ignored_labels_are_named(experiments, of, words):
+    gin, small = experiments("wgan", architecture="deaf")
+    source = Source((gin,), (*small, f"architectures.deaf.of='{of}'"), plugin_file=str(PLUGIN))
+    row = check(source, replicas=[2], iterations=1, optimizers="sgd")
+    assert (row.status, row.data["cause"]) == ("failed", "ignored labels"), row.detail
+    assert words in row.detail

@@ -1,16 +1,18 @@
-"""Counts the operations of an iteration outside XLA's programs, and the copies that a GPU would make, on a CPU."""
+"""Programs that XLA compiles whole, on a CPU: operations outside them, copies that a GPU would make, processor time."""
 
 from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks import cases
-from benchmarks.pairs import Figure, Ratio
+from benchmarks.pairs import Figure, Ratio, in_turn
 from ganlab.lazy import tensorflow as tf
 
 # Their graphs are as large at any width, and smaller networks compile sooner.
@@ -36,6 +38,32 @@ def launches(rounds: int) -> list[Ratio | Figure]:
         rows.append(Figure(f"{kind.upper()}, jit = 'step': copies to the device", to_device, ""))
         rows.append(Figure(f"{kind.upper()}, jit = 'step': copies to the host, for which it waits", to_host, "", 0))
     return rows
+
+
+def programs(rounds: int) -> list[Ratio | Figure]:
+    """An iteration compiled whole against TensorFlow's kernels, in processor time: the shipped small networks."""
+    from ganlab.composition import compose
+    from ganlab.config import load
+    from ganlab.training.graph.trainer import Trainer
+
+    rows: list[Ratio | Figure] = []
+    alone = "experiment.strategy=@strategies.one_device()"
+    for name in ("eight_gaussians", "swiss_roll", "quickstart"):
+        made = (compose(load([name], [alone, f"experiment.jit='{jit}'"])) for jit in ("step", "off"))
+        program, kernels = (Trainer(experiment).train for experiment in made)
+        program(2)
+        kernels(2)
+        chunk = max(1, round(1 / busy(kernels, 1)))
+        pairs = in_turn(partial(busy, program, chunk), partial(busy, kernels, chunk), rounds)
+        rows.append(Ratio(f"{name}: jit = 'step' / 'off'", pairs))
+    return rows
+
+
+def busy(train: Callable[[int], object], count: int) -> float:
+    """The seconds that all threads work while so many iterations train: other programs disturb them less than time."""
+    begun = time.process_time()
+    train(count)
+    return time.process_time() - begun
 
 
 def launched(train: Callable[[int], object]) -> float:

@@ -20,7 +20,7 @@ class Log(Action):
 
     def __init__(self, trainer: Trainer, run_log: RunLog) -> None:
         experiment = trainer.experiment
-        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, experiment.critic_steps)
+        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, trainer.turn)
         self._run_log = run_log
 
     @property

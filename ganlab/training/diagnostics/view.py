@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab.composition import Experiment, Rows
 from ganlab.errors import ContractError
 from ganlab.functional import input_gradient
 from ganlab.interfaces import Batch
@@ -25,9 +25,10 @@ from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.replica import Draws, Log
 from ganlab.training.graph.roles import CRITIC
-from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.sampling import Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
 
@@ -47,7 +48,7 @@ class CriticFunctions:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
-        self._loss = LossCalls(experiment.loss)
+        self._loss, self._turn = LossCalls(experiment.loss), Turn.made(experiment)
         self._intermediates = Intermediates(state.critic.network.model, state.critic.weights)
         self._inputs = Inputs(experiment)
         self.layers: tuple[CriticLayer, ...] = ()
@@ -63,7 +64,11 @@ class CriticFunctions:
         self.outputs = function(self._outputs)
         self.gradients = function(self._gradients)
         self.real = function(self._real)
-        self.labels = function(lambda step, replica: self._inputs.labels(step, replica)[0])
+        self.given = {
+            name: function(partial(self._given, rows))
+            for name, rows in experiment.given.items()
+            if name in state.generator.network.given or (name == "labels" and state.critic.network.conditional)
+        }
         self.latent = function(self._latent)
         self.generated = function(self._generated)
 
@@ -87,13 +92,13 @@ class CriticFunctions:
         self,
         real: tf.Tensor,
         fake: tf.Tensor,
-        labels: tf.Tensor | None,
+        given: Tensors,
         latent: tf.Tensor,
         step: tf.Tensor,
         replica: tf.Tensor,
     ) -> tuple[Tensors, Tensors]:
         """Gradients of the share's mean loss by the raw weights, and of each example's loss by the layers' outputs."""
-        experiment, local = self._experiment, self._experiment.local_batch
+        experiment, local, labels = self._experiment, self._experiment.local_batch, given.get("labels")
         x, weights = tf.concat([real, fake], axis=0), read(self._state.critic.weights)
         with tf.GradientTape() as tape:
             # The examples too: a layer before the first weight has an output that depends on nothing else.
@@ -103,15 +108,15 @@ class CriticFunctions:
                 scores = critic(x)
             outputs_of_rows = critic.plain.outputs(x, scores)
             of_real, of_fake = ({k: y[i : i + local] for k, y in outputs_of_rows.items()} for i in (0, local))
-            update = step * experiment.critic_steps
-            batch = Batch(real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake)
+            update, _ = self._turn.updates(CRITIC, step)
+            own = real, fake, labels, experiment.batch_size, update, latent, of_real, of_fake
+            batch = Batch(*own, given.get("conditions"), given.get("source"))
             draws, state = Draws(experiment.seed, local, update, replica), read(self._state.nest.loss)
             with self._state.timed():
                 by_kind = {"real": scores[:local], "fake": scores[local:]}
                 networks: dict[str, NetworkFunction] = {}
                 if optional.takes(experiment.loss.critic, "networks"):
-                    data = {} if labels is None else {"labels": labels}
-                    networks = {**self._state.networks(draws, self._state.values(), data, noise.FAKE_LAYERS)}
+                    networks = {**self._state.networks(draws, self._state.values(), given, noise.FAKE_LAYERS)}
                 loss = self._loss.value(CRITIC, by_kind, batch, state, {**networks, CRITIC: critic}, draws, Log())
             total = tf.reduce_sum(loss)
         self.layers = self._intermediates.described(outputs)
@@ -124,18 +129,21 @@ class CriticFunctions:
     def _real(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         return self._inputs.examples(step, replica)[0]
 
+    def _given(self, rows: Rows, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
+        return self._inputs.rows(rows, step, replica)[0]
+
     def _latent(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         """The latent vectors of this replica in the first critic update of the iteration."""
-        update = step * self._experiment.critic_steps
+        update, _ = self._turn.updates(CRITIC, step)
         draws = Draws(self._experiment.seed, self._experiment.local_batch, update, replica)
         return latents_of_update(self._experiment.architecture, draws, noise.FAKE_LATENT)
 
-    def _generated(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
+    def _generated(self, latent: tf.Tensor, given: Tensors) -> tf.Tensor:
         player = self._state.generator
         with self._state.timed():
             values = values_of(player.nest)
             weights = player.stack.effective(values)
-        return Calls(player.network, weights, values.buffers, labels)(latent)
+        return Calls(player.network, weights, values.buffers, given)(latent)
 
 
 class View:
@@ -166,12 +174,16 @@ class View:
     @cached_property
     def fake(self) -> np.ndarray:
         """The generated examples of that update."""
-        return _read_only(self._in_pieces(self._functions.generated, self._latent, self.labels))
+        return _read_only(self._in_pieces(self._functions.generated, self._latent, self._given))
 
     @cached_property
     def labels(self) -> np.ndarray | None:
         """The classes of the rows of `real` and `fake`, `(batch_size,)` int64; None for an unconditional critic."""
-        return self._by_replica(self._functions.labels) if self._conditional else None
+        return self._given.get("labels")
+
+    @cached_property
+    def _given(self) -> Mapping[str, np.ndarray]:
+        return {name: self._by_replica(function) for name, function in self._functions.given.items()}
 
     @cached_property
     def weights(self) -> Mapping[str, np.ndarray]:
@@ -197,8 +209,10 @@ class View:
         """At most n real examples and n generated ones, the same choice at every step."""
         latent = latents_of_samples(self._experiment.architecture, n, self._experiment.seed).numpy()
         labels = self.more_labels(n)
-        filled = None if labels is None else np.resize(labels, n)
-        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent, filled)
+        given = {} if labels is None else {"labels": np.resize(labels, n)}
+        if self._state.generator.network.given:
+            given = {**sampler(self._experiment, self._state).given(n, self._experiment.seed), **given}
+        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent, given)
 
     def more_labels(self, n: int) -> np.ndarray | None:
         """The classes of the rows of `more(n)`; None for an unconditional critic."""
@@ -242,7 +256,7 @@ class View:
             gradients = self._functions.gradients(
                 tf.constant(self.real[share]),
                 tf.constant(self.fake[share]),
-                None if self.labels is None else tf.constant(self.labels[share]),
+                {name: tf.constant(rows[share]) for name, rows in self._given.items()},
                 tf.constant(self._latent[share]),
                 tf.constant(self.step, tf.int64),
                 tf.constant(replica, tf.int32),
@@ -273,23 +287,23 @@ class View:
             raise ContractError(f"The critic is asked about {x.shape}; it takes at least one example of shape {shape}.")
         return x
 
-    def _in_pieces(
-        self, function: Callable[..., Any], x: np.ndarray, labels: np.ndarray | None, *arguments: Any
-    ) -> Any:
-        """A function of rows and their labels over any number of them, at one of the sizes that it is traced for."""
+    def _in_pieces(self, function: Callable[..., Any], x: np.ndarray, given: Any, *arguments: Any) -> Any:
+        """A function of rows and what belongs to them over any number, at one of the sizes that it is traced for."""
         functions = self._functions
         size = self._experiment.local_batch if len(x) <= self._experiment.batch_size else functions.many
         done = []
         for start in range(0, len(x), size):
-            piece, classes = (
-                None if rows is None else tf.constant(_filled(rows[start : start + size], size)) for rows in (x, labels)
-            )
-            done.append(tf.nest.map_structure(lambda y: y.numpy(), function(piece, classes, *arguments)))
+            pieces = tf.nest.map_structure(partial(_piece, start, size), (x, given))
+            done.append(tf.nest.map_structure(lambda y: y.numpy(), function(*pieces, *arguments)))
         return tf.nest.map_structure(lambda *ys: np.concatenate(ys)[: len(x)], *done)
 
 
-def _filled(rows: np.ndarray, size: int) -> np.ndarray:
-    return np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)])
+def _piece(start: int, size: int, rows: np.ndarray | None) -> tf.Tensor | None:
+    """The rows from a place on, the last one repeated up to a size."""
+    if rows is None:
+        return None
+    rows = rows[start : start + size]
+    return tf.constant(np.concatenate([rows, np.repeat(rows[-1:], size - len(rows), axis=0)]))
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import tensorflow as tf
 
@@ -15,11 +16,10 @@ from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.plugin_state import next_state, tensors
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.stack import check_count
-from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.values import SIDE, Tensors
 
 KIND = "augmentations"
 # Each has a stream of random numbers for real examples and one for samples, in a critic's update and in a generator's.
-Use = Literal["real", "fake", "generator", "paired"]
 _STREAMS = {"real": 0, "fake": 1, "generator": 2, "paired": 3}
 
 
@@ -38,19 +38,42 @@ class Augmentations:
                 states.append(tensors(f"Augmentation {name}", "initial_state", each.initial_state()))
         return states
 
-    def apply(self, x: tf.Tensor, states: Sequence[Tensors], draws: Draws, use: Use) -> tf.Tensor:
-        """Some examples, `(local_batch, *sample_shape)`, as the critic sees them."""
-        for i, (name, each) in enumerate(self._named()):
-            view = ReplicaView(name, noise.AUGMENTATIONS + 4 * i + _STREAMS[use], draws, None, kind=KIND)
-            with plugin_code(f"{KIND}.{name}", "apply"):
-                changed = tf.convert_to_tensor(each.apply(x, dict(states[i]), view))
-            if static_shape(changed) != static_shape(x) or changed.dtype != x.dtype:
-                raise ContractError(
-                    f"Augmentation {name} returned {static_shape(changed)}, {changed.dtype.name}; it must return the "
-                    f"shape and dtype that it was given, {static_shape(x)}, {x.dtype.name}."
-                )
-            x = changed
-        return x
+    def apply(
+        self, examples: Mapping[str, tf.Tensor], states: Sequence[Tensors], draws: Draws
+    ) -> tuple[dict[str, tf.Tensor], Tensors]:
+        """Examples by use, `(local_batch, *sample_shape)` each, as the critic sees them, and the side outputs.
+
+        An augmentation with side outputs has the same random numbers for each use, so that they belong to the row.
+        """
+        side: Tensors = {}
+        numbers: dict[int, list[tf.Tensor]] = {}
+        changed = dict(examples)
+        for use in examples:
+            for i, (name, each) in enumerate(self._named()):
+                again: Any = {"recorded": [], "taken": [], "given": numbers.get(i)}
+                x, source = changed[use], replace(draws, **again) if i in numbers else draws
+                view = ReplicaView(name, noise.AUGMENTATIONS + 4 * i + _STREAMS[use], source, None, kind=KIND)
+                before = len(draws.taken)
+                with plugin_code(f"{KIND}.{name}", "apply"):
+                    given = each.apply(x, dict(states[i]), view)
+                    given, own = given if isinstance(given, tuple) else (given, {})
+                    given = tf.convert_to_tensor(given)
+                    own = {SIDE + key: tf.convert_to_tensor(value) for key, value in own.items()}
+                if static_shape(given) != static_shape(x) or given.dtype != x.dtype:
+                    raise ContractError(
+                        f"Augmentation {name} returned {static_shape(given)}, {given.dtype.name}; it must return the "
+                        f"shape and dtype that it was given, {static_shape(x)}, {x.dtype.name}."
+                    )
+                if i not in numbers and own:
+                    shapes = {tuple(value.shape[:1]) for value in own.values()}
+                    if own.keys() & side.keys() or shapes != {(draws.local_batch,)}:
+                        raise ContractError(
+                            f"Augmentation {name} returned side outputs, {', '.join(own)}, without a row for each of "
+                            f"{draws.local_batch} examples, or under the name of another augmentation's."
+                        )
+                    numbers[i], side = draws.taken[before:], {**side, **own}
+                changed[use] = given
+        return changed, side
 
     def advance(self, states: Sequence[Tensors], scores: tf.Tensor, draws: Draws, log: Log) -> list[Tensors]:
         """The states after a critic update with these scores of real examples."""

@@ -11,11 +11,11 @@ from ganlab.errors import ContractError
 from ganlab.training.graph.networks import Network, NetworkFunction, as_outputs, as_scores
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Draws, ReplicaView
-from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.values import SIDE, Tensors
 
 
 class Calls:
-    """A network with fixed weights, labels and noise, as a function of its input, before any constraint wraps it.
+    """A network with fixed weights, rows and noise, as a function of its input, before any constraint wraps it.
 
     One of scores gives `(n,)` float32; others give the network's output.
 
@@ -30,12 +30,12 @@ class Calls:
         network: Network,
         weights: Tensors,
         buffers: Tensors,
-        labels: tf.Tensor | None,
+        data: Tensors,
         draws: Draws | None = None,
         stream: int = 0,
     ) -> None:
-        """Takes the network and what it computes with; `draws` is None for layers as in inference."""
-        self._network, self.weights, self._labels, self._draws = network, weights, labels, draws
+        """Takes network, rows and what else it computes with; without `draws` layers are as in inference."""
+        self._network, self.weights, self._data, self._draws = network, weights, data, draws
         self._noise = None if draws is None else ReplicaView(network.role, stream, draws, None)
         self._before = self.buffers = buffers
         self.keeps_buffers = True
@@ -64,9 +64,9 @@ class Calls:
         return self.buffers
 
     def _called(self, x: Any) -> Any:
-        labels = labels_of_rows(self._network, self._labels, x)
+        given = given_to(self._network, self._data, x)
         training = self._noise is not None
-        y, buffers = self._network(x, self.weights, self.buffers, labels=labels, noise=self._noise, training=training)
+        y, buffers = self._network(x, self.weights, self.buffers, given=given, noise=self._noise, training=training)
         if self.keeps_buffers:
             self.buffers = buffers
         self._last = x, y
@@ -120,20 +120,24 @@ class Wrapped(Deferred):
         return Wrapped(*own, lambda weights: self.at(weights).witnessed(witness), self.weights)
 
 
-def labels_of_rows(network: Network, labels: tf.Tensor | None, x: Any) -> tf.Tensor | None:
-    """The labels of the rows of an input: the batch's, repeated if it has several batches below each other.
+def given_to(network: Network, data: Tensors, x: Any) -> Tensors:
+    """What a network takes beside an input: the batch's, repeated if that has several batches below each other.
 
     Raises:
         ContractError: The number of rows is not a multiple of the batch.
     """
-    if labels is None or not network.conditional:
-        return None
-    rows, known = tf.nest.flatten(x)[0].shape[0], labels.shape[0]
+    # A dict may leave out the latent vectors.
+    names = ["labels"] * network.conditional + [*network.given] + ["latent"] * isinstance(x, Mapping)
+    given = {name: data[at] for name in names for at in (name, SIDE + name) if at in data}
+    if not given or not (network.conditional or network.given):
+        return {}
+    rows, known = tf.nest.flatten(x)[0].shape[0], next(iter(given.values())).shape[0]
     if rows == known:
-        return labels
+        return given
     if not rows or not known or rows % known:
+        what = "of a conditional architecture" if network.conditional else f"with {' and '.join(network.given)}"
         raise ContractError(
-            f"The {network.role} of a conditional architecture is called with {rows} rows where the batch has {known}: "
-            "each row has its example's label, so call it with the batch's rows, or a multiple of them."
+            f"The {network.role} {what} is called with {rows} rows where the batch has {known}: each row has what "
+            "belongs to its example, for example its label, so call it with the batch's rows, or a multiple of them."
         )
-    return tf.tile(labels, [rows // known])
+    return {name: tf.tile(y, [rows // known, *[1] * (len(y.shape) - 1)]) for name, y in given.items()}

@@ -27,7 +27,7 @@ class CriticUpdate(Update):
     stream, other_stream = noise.CRITIC_LAYERS, noise.FAKE_LAYERS
 
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
-        shared = shared and experiment.critic_steps > 1
+        shared = shared and experiment.critic_steps != 1
         super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
     def __call__(self, update: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
@@ -35,7 +35,7 @@ class CriticUpdate(Update):
 
         Args:
             update: The number of critic updates done, an int64 scalar.
-            data: This replica's `real`, and `labels` where there are some.
+            data: This replica's `real`, and `labels`, `conditions` and `source` where there are some.
             ahead: Where the gradient is taken.
 
         Returns:
@@ -52,9 +52,9 @@ class CriticUpdate(Update):
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors and samples, augmented."""
         data, buffers = self.generated(draws, values, data)
-        augment = self.state.augmentations.apply
-        changed = {name: augment(data[name], values.augmentations, draws, name) for name in ("real", "fake")}
-        return {**data, **changed}, buffers
+        pair = {"real": data["real"], "fake": data["fake"]}
+        changed, side = self.state.augmentations.apply(pair, values.augmentations, draws)
+        return {**data, **changed, **side}, buffers
 
     def generated(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """The data with latent vectors and samples, and the generator's buffers afterwards."""
@@ -96,7 +96,7 @@ class CriticUpdate(Update):
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
         """As `Update.part`, in one tape: scores, loss, penalties.
 
-        `data` has `real`, `fake` and `latent` of these rows, and `labels` where there are some.
+        `data` has `real`, `fake` and `latent` of these rows, and what else belongs to each.
         """
         trained, batch = self.trained(values), batch_of(data, self.size, draws)
         with tf.GradientTape() as tape:

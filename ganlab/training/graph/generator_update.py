@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import tensorflow as tf
 
@@ -23,15 +24,17 @@ class GeneratorUpdate(Update):
     side, order = GENERATOR, ("fake", "real")
     stream, other_stream = noise.LAYERS, noise.LAYERS
 
-    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool) -> None:
-        super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled)
+    def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
+        shared = shared and experiment.generator_steps != 1
+        super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled, shared=shared)
 
     def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context.
 
         Args:
             step: The number of generator updates done, an int64 scalar.
-            data: `labels` of this replica's rows where there are some, and `real` where the loss pairs.
+            data: `labels`, `conditions` and `source` of this replica's rows where there are some, and `real` where the
+                loss pairs.
             ahead: Where the gradient is taken.
 
         Returns:
@@ -45,6 +48,10 @@ class GeneratorUpdate(Update):
                 self._average(player, step)
         return log.metrics + metrics, tf.stack([*log.values, *tf.unstack(result.metrics)])
 
+    def ready(self) -> tf.Tensor:
+        """Whether the loss lets it move in this step, a bool scalar."""
+        return self._loss.ready(self.state.values().loss)
+
     def completed(self, draws: Draws, values: Values, data: Tensors) -> tuple[Tensors, Tensors]:
         """As `Update.completed`: with latent vectors."""
         return {**data, "latent": self.latents(draws, noise.LATENT)}, {}
@@ -54,22 +61,24 @@ class GeneratorUpdate(Update):
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
         """As `Update.part`.
 
-        `data` has `latent` of these rows; `labels` where there are some; `real` where the loss pairs.
+        `data` has `latent` of these rows, and what else belongs to each; `real` where the loss pairs.
         """
         state, trained = self.state, self.trained(values)
-        critic = state.function(CRITIC, draws, values, data, self.stream)
+        critic_of: Any = state.function if CRITIC in state.players else state.deferred
+        critic = critic_of(CRITIC, draws, values, data, self.stream)
         with tf.GradientTape() as tape:
             tape.watch(trained)
             own, networks = self.functions(draws, values, data)
             networks[CRITIC] = critic
             fake = own[GENERATOR](data["latent"])
-            seen = state.augmentations.apply(fake, values.augmentations, draws, "generator")
-            batch = replace(batch_of(data, self.size, draws), fake=seen)
-            if self.experiment.loss.pairs:
-                real = state.augmentations.apply(data["real"], values.augmentations, draws, "paired")
-                batch = replace(batch, real=real)
-            scores, paired = self.scored(critic, networks, batch, draws, log)
-            loss = self._loss.value(self.side, scores, paired, values.loss, networks, draws, log)
+            paired = {"paired": data["real"]} if self.experiment.loss.pairs else {}
+            seen, side = state.augmentations.apply({"generator": fake, **paired}, values.augmentations, draws)
+            if side:  # the critic of these rows
+                data = {**data, **side}
+                networks[CRITIC] = critic = state.function(CRITIC, draws, values, data, self.stream)
+            batch = replace(batch_of(data, self.size, draws), fake=seen["generator"], real=seen.get("paired"))
+            scores, scored = self.scored(critic, networks, batch, draws, log)
+            loss = self._loss.value(self.side, scores, scored, values.loss, networks, draws, log)
             batch = replace(batch, fake=fake)
             objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)
             total = objective.total(self.size, self.shares)
@@ -94,7 +103,7 @@ def _moved(before: tf.Tensor, now: tf.Tensor, decay: tf.Tensor) -> tf.Tensor:
 def _average_decay(experiment: Experiment, step: tf.Tensor) -> tf.Tensor:
     decay = tf.constant(experiment.averaging, tf.float32)
     if experiment.ema_start:
-        return tf.where(step < experiment.ema_start, 0.0, decay)
+        return tf.where(step < experiment.ema_start * experiment.generator_steps, 0.0, decay)
     # Early on the average follows quickly; otherwise it would remember the initial weights for 1 / (1 - decay) steps.
     done = tf.cast(step, tf.float32)
     return tf.minimum(decay, (1.0 + done) / (10.0 + done))

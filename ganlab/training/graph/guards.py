@@ -165,10 +165,11 @@ def subject_and_verb(variables: Sequence[str]) -> str:
 class Warnings:
     """Warns once each of constraints that report problems, of losses that explode and of a critic that vanishes."""
 
-    def __init__(self, stack: ConstraintStack, metrics: Sequence[Metric]) -> None:
-        self._stack, self._tags = stack, [metric.tag for metric in metrics]
-        self._magnitudes = Magnitudes(constrained=bool(stack.names))
-        self._ill: dict[str, int] = dict.fromkeys(stack.names, 0)
+    def __init__(self, stack: ConstraintStack | None, metrics: Sequence[Metric]) -> None:
+        self._tags = [metric.tag for metric in metrics]
+        self._constraints = dict(zip(stack.names, stack.constraints, strict=True)) if stack else {}
+        self._magnitudes = Magnitudes(constrained=stack is None or bool(stack.names))
+        self._ill: dict[str, int] = dict.fromkeys(self._constraints, 0)
         self._said: set[str] = set()
         self._complaints: dict[str, str | None] = {}
         self._seen = False
@@ -195,7 +196,7 @@ class Warnings:
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Restores the state from a checkpoint, for those constraints that the experiment still has."""
-        names = (*self._stack.names, *MAGNITUDES)
+        names = (*self._constraints, *MAGNITUDES)
         self._ill |= {name: int(count) for name, count in state["ill"].items() if name in names}
         self._complaints |= {name: said and str(said) for name, said in state["complaints"].items() if name in names}
         self._said |= set(map(str, state["said"]))
@@ -206,7 +207,7 @@ class Warnings:
         """Takes the metrics of one logged row and yields the warnings that are due."""
         self._seen = True
         reduced = {record.tag: record.reduced for record in records}
-        for name, constraint in zip(self._stack.names, self._stack.constraints, strict=True):
+        for name, constraint in self._constraints.items():
             prefix = f"constraints/{name}/"
             if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
                 continue  # not measured in every update, and not since the last row

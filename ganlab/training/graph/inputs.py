@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab.composition import Experiment, Rows
 from ganlab.errors import ContractError
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
@@ -17,11 +17,15 @@ from ganlab.training.graph.examples import check_finite_examples
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.op_source import operations
 from ganlab.training.graph.program import obstacle
+from ganlab.training.graph.roles import CRITIC, GENERATOR
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
 OF_GENERATOR = "generator/"
-# Where the examples of generator updates begin in an endless set, far beyond those of the critic's.
+# Sequences of example numbers: of critic updates, of generator updates, and the same for a source of its own.
+_SEQUENCE, _OF_SOURCE = {CRITIC: 0, GENERATOR: 1}, 2
+# Where each begins in an endless set, far beyond the one before.
 _FAR = 2**48
 _OF_HOST = {"PyFunc", "EagerPyFunc", "PyFuncStateless", "ReadFile"}
 # Of a constant's elements: a program with a table takes long to compile.
@@ -34,8 +38,8 @@ class Inputs:
     Update u of replica r sees examples `u * batch_size + r * local_batch` onward of an endless sequence. For a finite
     set the sequence is one epoch after another, each in an order of its own; for an endless set numbers never repeat.
 
-    The generator's updates have a sequence of their own, in another order, of which they need the labels, and the
-    examples where the loss compares pairs.
+    The generator's updates have a sequence of their own, in another order, of which they need labels, conditions and
+    sources, and the examples where the loss compares pairs. `experiment.source` has two sequences likewise.
 
     Attributes:
         on_host: Whether the examples need Python or files, so that `tf.data` prepares them ahead; others are made
@@ -43,10 +47,8 @@ class Inputs:
     """
 
     def __init__(self, experiment: Experiment) -> None:
-        self._dataset, self._seed = experiment.dataset, experiment.seed
-        self._updates, self._batch, self._local = experiment.critic_steps, experiment.batch_size, experiment.local_batch
-        self._generated, self._local_generated = experiment.generator_batch, experiment.local_generator_batch
-        self._pairs, self._labelled = experiment.loss.pairs, experiment.dataset.classes is not None
+        self._experiment, self._dataset, self._seed = experiment, experiment.dataset, experiment.seed
+        self._turn, self._sizes = Turn.made(experiment), _sizes(experiment)
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         # Traced once for all replicas.
@@ -54,93 +56,63 @@ class Inputs:
         self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
         self.on_host = any(op.type in _OF_HOST for op in operations(self._made.graph))
 
-    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of one iteration and replica, int64 `(critic_steps * local_batch,)`."""
-        return self._in_order(self._positions(step, replica), 0)
+    def numbers(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
+        """Example numbers of a side's updates in an iteration of a replica, int64 `(updates * rows,)`."""
+        return self._numbers(_real(self._experiment), self._positions(side, step, replica), side)
 
-    def generator_numbers(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """Example numbers of the generator's update, int64 `(local_generator_batch,)`."""
-        return self._in_order(self._generator_positions(step, replica), 1)
+    def _numbers(self, rows: Rows, position: tf.Tensor, side: str) -> tf.Tensor:
+        return numbers_at(position, rows.dataset.size, self._seed, _SEQUENCE[side] + _OF_SOURCE * rows.own)
 
-    def _positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        update = step * self._updates + tf.range(self._updates, dtype=tf.int64)
-        first = update * self._batch + tf.cast(replica, tf.int64) * self._local
-        return tf.reshape(first[:, None] + tf.range(self._local, dtype=tf.int64)[None, :], [-1])
-
-    def _generator_positions(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        first = step * self._generated + tf.cast(replica, tf.int64) * self._local_generated
-        return first + tf.range(self._local_generated, dtype=tf.int64)
-
-    def _epochs(self, position: tf.Tensor) -> tf.Tensor:
-        """How often all examples were seen before those at these positions of a sequence."""
-        size = self._dataset.size
-        return tf.zeros_like(position) if size is None else position // size
-
-    def _in_order(self, position: tf.Tensor, sequence: int) -> tf.Tensor:
-        size = self._dataset.size
-        if size is None:
-            return position + sequence * _FAR
-        # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
-        epoch, order = position // size, tf.fill(tf.shape(position), tf.constant(sequence, tf.int64))
-        seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(self._seed, tf.int64)), epoch, order], axis=1)
-        return tf.raw_ops.RandomIndexShuffle(
-            index=position % size,
-            seed=tf.cast(seeds, tf.uint32),
-            max_index=tf.constant(size - 1, tf.int64),
-            rounds=4,
-        )
+    def _positions(self, side: str, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+        (batch, local), (update, count) = self._sizes[side], self._turn.updates(side, step)
+        updates = update + tf.range(count, dtype=tf.int64) if self._turn.axis(side) else update
+        first, own = updates * batch + tf.cast(replica, tf.int64) * local, tf.range(local, dtype=tf.int64)
+        return tf.reshape(first[:, None] + own[None, :], [-1]) if self._turn.axis(side) else first + own
 
     def of(self, step: tf.Tensor, replica: int | tf.Tensor) -> Tensors:
         """Everything that one replica's iteration needs.
 
         Returns:
-            `real`, float32 `(critic_steps, local_batch, *sample_shape)`; where the dataset has classes `labels`, int64
-            `(critic_steps, local_batch)`, and `generator/labels`, `(local_generator_batch,)`; where the loss compares
-            pairs `generator/real`, `(local_generator_batch, *sample_shape)`.
+            `real`, float32 `(critic_steps, local_batch, *sample_shape)`; as far as the experiment has them `labels`,
+            int64, `conditions` and `source`, float32, likewise; and the same under `generator/` for the generator's
+            update, `(local_generator_batch, ...)`, of `real` where the loss compares pairs. With several
+            `generator_steps` these have them as a first axis; without a critic there are no others.
         """
-        tensors = {"real": self.examples(step, replica)}
-        if self._pairs:
-            position = tf.ensure_shape(self._generator_positions(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}real"] = self._examples(self._in_order(position, 1), self._epochs(position))
-        if self._labelled:
-            tensors["labels"] = self.labels(step, replica)
-            numbers = tf.ensure_shape(self.generator_numbers(step, replica), [self._local_generated])
-            tensors[f"{OF_GENERATOR}labels"] = self._labels(numbers)
-        return tensors
+        return {name: self.rows(rows, step, replica, side) for name, rows, side in _kinds(self._experiment)}
 
-    def examples(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
+    def examples(self, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
         """One replica's examples of an iteration, float32 `(critic_steps, local_batch, *sample_shape)`."""
-        position = tf.ensure_shape(self._positions(step, replica), [self._updates * self._local])
-        examples = self._examples(self._in_order(position, 0), self._epochs(position))
-        return tf.reshape(examples, [self._updates, self._local, *self._dataset.sample_shape])
+        return self.rows(_real(self._experiment), step, replica, side)
 
-    def labels(self, step: tf.Tensor, replica: int | tf.Tensor) -> tf.Tensor:
-        """The classes of those examples, int64 `(critic_steps, local_batch)`."""
-        numbers = tf.ensure_shape(self.numbers(step, replica), [self._updates * self._local])
-        return tf.reshape(self._labels(numbers), [self._updates, self._local])
+    def rows(self, rows: Rows, step: tf.Tensor, replica: int | tf.Tensor, side: str = CRITIC) -> tf.Tensor:
+        """One replica's rows of a kind for a side's updates of an iteration, `(updates, local_batch, ...)`."""
+        count, (_, local), positions = self._turn.of(side), self._sizes[side], self._positions(side, step, replica)
 
-    def _labels(self, numbers: tf.Tensor) -> tf.Tensor:
-        count, name = numbers.shape[0], selector_of(self._dataset)
-        with plugin_code(name, "labels"):
-            labels = tf.convert_to_tensor(optional.call(self._dataset.labels, numbers, seed=self._seed))
-        if static_shape(labels) not in ((count,), (None,), "unknown") or not labels.dtype.is_integer:
+        def of(position: tf.Tensor) -> tf.Tensor:
+            return self._rows(rows, position, side)
+
+        if count is None:  # a dataset is asked for a constant number of examples
+            of_one = tf.TensorSpec([local, *rows.shape], rows.dtype)
+            return tf.map_fn(of, tf.reshape(positions, [-1, local]), fn_output_signature=of_one)
+        made, axis = of(tf.ensure_shape(positions, [count * local])), self._turn.axis(side)
+        return tf.reshape(made, [*axis, local, *rows.shape]) if axis else made
+
+    def _rows(self, rows: Rows, position: tf.Tensor, side: str) -> tf.Tensor:
+        dataset, count, shape = rows.dataset, position.shape[0], rows.shape
+        epochs = tf.zeros_like(position) if dataset.size is None else position // dataset.size
+        with plugin_code(selector_of(dataset), rows.method):
+            made = called(rows, self._numbers(rows, position, side), self._seed, epochs=epochs)
+        returned = f"Dataset {type(dataset).__name__} returned {rows.method} of shape {static_shape(made)} and dtype "
+        if rows.method == "labels":
+            if static_shape(made) not in ((count,), (None,), "unknown") or not made.dtype.is_integer:
+                raise ContractError(f"{returned}{made.dtype.name} for {count} numbers; they must be ({count},), int64.")
+            return tf.ensure_shape(tf.cast(made, tf.int64), [count])
+        if static_shape(made) != (count, *shape) or made.dtype != tf.float32:
             raise ContractError(
-                f"Dataset {type(self._dataset).__name__} returned labels of shape {static_shape(labels)} and dtype "
-                f"{labels.dtype.name} for {count} numbers; they must be ({count},), int64."
+                f"{returned}{made.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values "
+                "from Python have an unknown shape until tf.ensure_shape sets it."
             )
-        return tf.ensure_shape(tf.cast(labels, tf.int64), [count])
-
-    def _examples(self, numbers: tf.Tensor, epochs: tf.Tensor) -> tf.Tensor:
-        count, shape = numbers.shape[0], tuple(self._dataset.sample_shape)
-        with plugin_code(selector_of(self._dataset), "examples"):
-            examples = tf.convert_to_tensor(optional.call(self._dataset.examples, numbers, self._seed, epochs=epochs))
-        if static_shape(examples) != (count, *shape) or examples.dtype != tf.float32:
-            raise ContractError(
-                f"Dataset {type(self._dataset).__name__} returned examples of shape {static_shape(examples)} and dtype "
-                f"{examples.dtype.name} for {count} numbers; they must be {(count, *shape)}, float32. Values from "
-                "Python have an unknown shape until tf.ensure_shape sets it."
-            )
-        return examples
+        return made
 
     def check(self, step: int) -> None:
         """Checks this process's examples of one iteration.
@@ -152,9 +124,11 @@ class Inputs:
         for replica in self._replicas:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
-                examples = self._made(at, tf.constant(replica))["real"].numpy()
-            examples = examples.reshape(self._updates * self._local, -1)
-            check_finite_examples(self._dataset, self.numbers(at, replica).numpy(), examples)
+                made = {name: x.numpy() for name, x in self._made(at, tf.constant(replica)).items()}
+            for name, rows, side in _kinds(self._experiment):
+                if rows.method != "labels":
+                    numbers = self._numbers(rows, self._positions(side, at, replica), side).numpy()
+                    check_finite_examples(rows.dataset, numbers, made[name].reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
         """Finds the first iteration in which this process has an example with a value that is not finite.
@@ -170,8 +144,8 @@ class Inputs:
         return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
 
     def _are_finite(self, step: tf.Tensor) -> tf.Tensor:
-        examples = [self.examples(step, replica) for replica in self._replicas]
-        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in examples])
+        made = [x for replica in self._replicas for x in self.of(step, replica).values() if x.dtype.is_floating]
+        return tf.reduce_all([tf.reduce_all(tf.math.is_finite(values)) for values in made])
 
     def per_replica(self, step: tf.Tensor) -> Any:
         """Examples of this process's replicas, made here and now: for use inside the training loop."""
@@ -211,17 +185,55 @@ def _is_arithmetic(graph: tf.Graph) -> bool:
     return not obstacle(graph) and not any("Random" in op.type for op in operations(graph)) and not any(tables)
 
 
+def _sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
+    """The rows of each side's batch over all replicas, and of a replica's."""
+    return {
+        CRITIC: (experiment.batch_size, experiment.local_batch),
+        GENERATOR: (experiment.generator_batch, experiment.local_generator_batch),
+    }
+
+
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
-    updates, local, generated = experiment.critic_steps, experiment.local_batch, experiment.local_generator_batch
-    shape = tuple(experiment.dataset.sample_shape)
-    specs = {"real": tf.TensorSpec([updates, local, *shape], tf.float32)}
-    if experiment.loss.pairs:
-        specs[f"{OF_GENERATOR}real"] = tf.TensorSpec([generated, *shape], tf.float32)
-    if experiment.dataset.classes is not None:
-        specs["labels"] = tf.TensorSpec([updates, local], tf.int64)
-        specs[f"{OF_GENERATOR}labels"] = tf.TensorSpec([generated], tf.int64)
-    return specs
+    leading = {side: [*Turn.made(experiment).axis(side), local] for side, (_, local) in _sizes(experiment).items()}
+    return {name: tf.TensorSpec([*leading[side], *rows.shape], rows.dtype) for name, rows, side in _kinds(experiment)}
+
+
+def numbers_at(position: tf.Tensor, size: int | None, seed: int, sequence: int) -> tf.Tensor:
+    """The example numbers at positions of a sequence, int64: each epoch of a finite set has an order of its own."""
+    if size is None:
+        return position + sequence * _FAR
+    # The stateless shuffle behind tf.random.experimental.index_shuffle, whose wrapper takes one seed for all.
+    epoch, order = position // size, tf.fill(tf.shape(position), tf.constant(sequence, tf.int64))
+    seeds = tf.stack([tf.fill(tf.shape(position), tf.constant(seed, tf.int64)), epoch, order], axis=1)
+    return tf.raw_ops.RandomIndexShuffle(
+        index=position % size,
+        seed=tf.cast(seeds, tf.uint32),
+        max_index=tf.constant(size - 1, tf.int64),
+        rounds=4,
+    )
+
+
+def called(rows: Rows, numbers: tf.Tensor, seed: int, **optional_ones: Any) -> tf.Tensor:
+    """The rows with these numbers, as their dataset gives them."""
+    method = getattr(rows.dataset, rows.method)
+    if rows.method == "labels":
+        return tf.convert_to_tensor(optional.call(method, numbers, seed=seed))
+    return tf.convert_to_tensor(optional.call(method, numbers, seed, **optional_ones))
+
+
+def _kinds(experiment: Experiment) -> Iterator[tuple[str, Rows, str]]:
+    """What an iteration needs of data: the name, where it comes from, and in whose updates."""
+    kinds = {"real": _real(experiment), **experiment.given}
+    for name, rows in kinds.items():
+        if experiment.has_critic:
+            yield name, rows, CRITIC
+        if name != "real" or experiment.loss.pairs:
+            yield f"{OF_GENERATOR}{name}", rows, GENERATOR
+
+
+def _real(experiment: Experiment) -> Rows:
+    return Rows(experiment.dataset, "examples", tuple(experiment.dataset.sample_shape))
 
 
 def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:

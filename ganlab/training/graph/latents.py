@@ -18,11 +18,15 @@ from ganlab.training.graph.replica import Draws
 def latents_of_update(architecture: Architecture, draws: Draws, stream: int) -> tf.Tensor:
     """The latent vectors of an update's rows, `(local_batch, latent_dim)` float32."""
     shape = draws.local_batch, int(architecture.latent_dim)
+    if not shape[1]:
+        return tf.zeros(shape)
     return _made(architecture, lambda kind, number: draws.take(kind, shape, stream))
 
 
 def latents_of_samples(architecture: Architecture, n: int | tf.Tensor, seed: int, start: int = 0) -> tf.Tensor:
     """Those of samples from number `start` on, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
+    if not architecture.latent_dim:
+        return tf.zeros(tf.stack([tf.cast(n, tf.int32), 0]))
     length, whole = int(architecture.latent_dim), {"seed": seed, "stream": noise.LATENT, "start": start}
     if tf.is_tensor(n):
         return _made(architecture, lambda kind, number: noise.latents(n, length, seed, kind, number))
@@ -31,7 +35,7 @@ def latents_of_samples(architecture: Architecture, n: int | tf.Tensor, seed: int
 
 def is_normal(architecture: Architecture) -> bool:
     """Whether its latent vectors are the normal numbers themselves."""
-    return type(architecture).latent is Architecture.latent
+    return getattr(architecture.latent, "__func__", None) is Architecture.latent
 
 
 def _made(architecture: Architecture, draw: Callable[[noise.Kind, int], tf.Tensor]) -> tf.Tensor:

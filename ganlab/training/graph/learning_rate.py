@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import keras
@@ -14,6 +15,7 @@ from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.training.graph.roles import GENERATOR, ROLES, role_of
+from ganlab.training.graph.turn import Turn
 
 # Steps of which the values are computed at once.
 _AT_ONCE = 1 << 20
@@ -24,12 +26,12 @@ _Curve = Callable[[tf.Tensor], tf.Tensor]
 class Followed(keras.optimizers.schedules.LearningRateSchedule):
     """A schedule of generator updates, for an optimizer that makes several updates in each."""
 
-    def __init__(self, schedule: Schedule, updates: int, steps: int) -> None:
-        self._schedule, self._updates, self._steps = schedule, updates, steps
+    def __init__(self, schedule: Schedule, step_of: Callable[[tf.Tensor], tf.Tensor], steps: int) -> None:
+        self._schedule, self._step_of, self._steps = schedule, step_of, steps
 
     def __call__(self, step: Any) -> tf.Tensor:
         """The learning rate at this update of the optimizer, a float32 scalar."""
-        done = tf.cast(tf.convert_to_tensor(step), tf.int64) // self._updates
+        done = self._step_of(tf.cast(tf.convert_to_tensor(step), tf.int64))
         return tf.cast(self._schedule.value(tf.cast(done, tf.float32), self._steps), tf.float32)
 
     def get_config(self) -> dict[str, Any]:
@@ -77,13 +79,15 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
     for tag, schedule in schedules(experiment).items():
         earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
+    turns = {steps: Turn.made(replace(experiment, steps=steps)) for steps in (before, experiment.steps)}
     further = (role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {})
-    for role in (*reversed(ROLES.values()), *further):
-        part, updates = role.optimizer, role.updates(experiment)
-        configs = [role.optimizer_of(experiment).get_config() for _ in range(2)]
-        if fill_decay_steps(configs[0], updates * before) and fill_decay_steps(configs[1], updates * experiment.steps):
-            earlier, now = (keras.optimizers.schedules.deserialize(config["learning_rate"]) for config in configs)
-            yield f"{part}/learning_rate", updates * (done + 1), earlier, now
+    for role in (*reversed(ROLES.values()), *further) if experiment.has_critic else (ROLES[GENERATOR], *further):
+        lengths = [(turn.total(role.side, steps), role.optimizer_of(experiment)) for steps, turn in turns.items()]
+        configs = [template.get_config() for _, template in lengths]
+        if all(fill_decay_steps(config, updates) for config, (updates, _) in zip(configs, lengths, strict=True)):
+            rates = [keras.optimizers.schedules.deserialize(config["learning_rate"]) for config in configs]
+            count = turns[experiment.steps].total(role.side, done + 1)
+            yield f"{role.optimizer}/learning_rate", count, rates[0], rates[-1]
 
 
 def _of_length(schedule: Schedule, steps: int, step: tf.Tensor) -> tf.Tensor:

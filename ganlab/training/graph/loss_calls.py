@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from ganlab.errors import ContractError
 from ganlab.interfaces import Batch, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of, unique_names
 from ganlab.training.graph import noise
-from ganlab.training.graph.networks import SCORE, NetworkFunction, scores_itself, static_shape
+from ganlab.training.graph.networks import SCORE, NetworkFunction, static_shape
 from ganlab.training.graph.plugin_state import next_state
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.roles import CRITIC
@@ -36,8 +37,8 @@ class LossCalls:
         draws: Draws,
         log: Log,
     ) -> tf.Tensor:
-        """A side's loss, `(local_batch,)`, from the scores of `real` and `fake`, or of `fake` alone."""
-        order = ("real", "fake") if side == CRITIC else ("fake", "real") if self.loss.pairs else ("fake",)
+        """A side's loss, `(local_batch,)`, from the scores of `real` and `fake`, of `fake` alone, or none."""
+        order = ("real", "fake") if side == CRITIC else ("fake", "real")[: len(scores) and 1 + self.loss.pairs]
         optional_ones = {"batch": batch, "replica": self._view(side, draws, log), "state": dict(state)}
         with plugin_code(self._selector, side):
             function: Any = getattr(self.loss, side)
@@ -55,7 +56,7 @@ class LossCalls:
         self, side: str, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws, log: Log
     ) -> dict[str, tf.Tensor] | None:
         """The scores of `real` and `fake` where the loss says how they are taken; None for those of the critic."""
-        if not scores_itself(self.loss):
+        if not has_own(self.loss, "scores"):
             return None
         with plugin_code(self._selector, "scores"):
             given = optional.call(self.loss.scores, batch, networks, replica=self._view(side, draws, log))
@@ -95,6 +96,17 @@ class LossCalls:
         with plugin_code(self._selector, "advance"):
             given = optional.call(self.loss.advance, dict(state), *scores, batch=batch, replica=view)
             return next_state("The loss", given, state)
+
+    def ready(self, state: Tensors) -> tf.Tensor:
+        """Whether the generator moves, a bool scalar, by the state after the critic's updates of the step."""
+        with plugin_code(self._selector, "ready"):
+            given = tf.convert_to_tensor(self.loss.ready(dict(state)))
+        if static_shape(given) != () or given.dtype != tf.bool:
+            raise ContractError(
+                f"Loss {type(self.loss).__name__}.ready returned the shape {static_shape(given)} and the dtype "
+                f"{given.dtype.name}; it must be a bool scalar."
+            )
+        return given
 
     def _view(self, side: str, draws: Draws, log: Log | None) -> ReplicaView:
         stream = noise.CRITIC_LOSS if side == CRITIC else noise.GENERATOR_LOSS

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import keras
 
-from ganlab.errors import ContractError
+from ganlab.errors import ConfigError, ContractError
 from ganlab.training.graph.refusals import graph_of
 from ganlab.training.graph.roles import CRITIC
 
 SCORE = "score"
 SCORES: list[tuple[int | None, ...]] = [(None, 1), (None,)]
+# The inputs that get what belongs to a row, each with the fact that has its shape, and what to do without.
+GIVEN = {
+    "conditions": ("condition_shape", "use a dataset that has them (condition_shape)"),
+    "source": ("source_shape", "set experiment.source, or use a dataset of pairs (source_shape)"),
+}
 
 
 def keras_model(role: str, maker: str, model: Any) -> keras.Model:
@@ -29,15 +35,47 @@ def _inputs(model: keras.Model) -> list[Any]:
         return []
 
 
-def takes(model: keras.Model, shape: tuple[int, ...], count: int) -> bool:
-    """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known."""
-    inputs = _inputs(model)
-    if not inputs:
-        return True
-    own = tuple(inputs[0].shape[1:])
-    return (
-        len(inputs) == count and len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
-    )
+def takes(model: keras.Model, shape: tuple[int, ...], count: int, given: Collection[str] = ()) -> bool:
+    """Whether a model takes rows of a shape as the first of this many inputs, as far as its inputs are known.
+
+    The inputs with names in `given` do not count.
+    """
+    inputs = [x for x in _inputs(model) if x.name not in given]
+    return not _inputs(model) or (len(inputs) == count and (not count or _fits(inputs[0], shape)))
+
+
+def given_inputs(
+    role: str, model: keras.Model, facts: Mapping[str, Any], shape: tuple[int, ...], count: int
+) -> tuple[str, ...]:
+    """The inputs of a model that get the conditions and the source of each row, by their names; `facts` has the shapes.
+
+    Where the experiment has neither, and the model takes `count` inputs, first of `shape`, their names mean nothing.
+
+    Raises:
+        ConfigError: Such an input has no or another shape in the experiment.
+    """
+    given = {x.name: x for x in _inputs(model) if x.name in GIVEN}
+    found = {name: facts.get(GIVEN[name][0]) for name in given}
+    if not any(found.values()) and takes(model, shape, count):
+        return ()
+    for name, x in given.items():
+        if (own := found[name]) is None or not _fits(x, own):
+            has = f"has none: {GIVEN[name][1]}" if own is None else f"has one of shape {own}: use other data"
+            raise ConfigError(
+                f"The {role} {model.name!r} has an input {name!r} of shape {tuple(x.shape[1:])}, and the experiment "
+                f"{has}, or another architecture."
+            )
+    return tuple(given)
+
+
+def _fits(x: Any, shape: tuple[int, ...]) -> bool:
+    own = tuple(x.shape[1:])
+    return len(own) == len(shape) and all(a in (None, b) for a, b in zip(own, shape, strict=True))
+
+
+def side_inputs(model: keras.Model, count: int, given: Collection[str]) -> tuple[str, ...]:
+    """The names of a model's inputs but `given` after the first so many: what augmentations give beside examples."""
+    return tuple(x.name for x in _inputs(model) if x.name not in given)[count:]
 
 
 def described_inputs(model: keras.Model) -> str:
@@ -65,10 +103,16 @@ def _either(shapes: list[tuple[int | None, ...]]) -> str:
     return " or ".join(map(str, shapes))
 
 
-def weighted_classes(model: keras.Model) -> int | None:
-    """The classes of a model whose last input is `(n, classes)` of floats; None for one that takes numbers."""
-    inputs = _inputs(model)
-    if len(inputs) < 2 or len(inputs[-1].shape) != 2 or not str(inputs[-1].dtype).startswith("float"):
+def numbers_of(model: keras.Model, names: Collection[str]) -> list[str]:
+    """Those of these names that a model's inputs have, in their order."""
+    return [x.name for x in _inputs(model) if x.name in names]
+
+
+def weighted_classes(model: keras.Model, given: Collection[str] = ()) -> int | None:
+    """The classes of a model whose last input but `given` is `(n, classes)` of floats; None for one of numbers."""
+    inputs = [x for x in _inputs(model) if x.name not in given]
+    last = inputs[-1] if len(inputs) > 1 or (inputs and given) else None
+    if last is None or len(last.shape) != 2 or not str(last.dtype).startswith("float"):
         return None
     return int(inputs[-1].shape[1])
 

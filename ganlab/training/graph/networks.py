@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import keras
@@ -15,8 +16,9 @@ from ganlab.composition import MAPPINGS, Experiment
 from ganlab.errors import ConfigError, ContractError, IncompatibleError, nearest
 from ganlab.functional import unique_names
 from ganlab.interfaces import Architecture, Dataset, Loss
+from ganlab.interfaces.loss import has_own
 from ganlab.layers import NoiseSource, noise_from
-from ganlab.plugins import optional
+from ganlab.plugins import optional, scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.models import (
@@ -24,8 +26,11 @@ from ganlab.training.graph.models import (
     SCORES,
     check_output,
     described_inputs,
+    given_inputs,
     keras_model,
+    numbers_of,
     outputs_of,
+    side_inputs,
     takes,
     weighted_classes,
 )
@@ -48,7 +53,11 @@ class Network:
         weights: Its trainable variables by name.
         buffers: Its other variables by name, for example moving statistics.
         conditional: Whether it takes labels too.
+        given: The names of its inputs that get the conditions and the source of each row, or side outputs of
+            augmentations.
         classes: How many classes its input has, for one that takes labels as weights of classes; else None.
+        numbers: The numbers that it takes as its last inputs by name, each a float or what follows a schedule.
+        clock: The step, and the steps of the run, that they have their values of outside of a training step.
     """
 
     def __init__(
@@ -61,7 +70,9 @@ class Network:
         outputs: tuple[str, ...] = (),
         input_shape: tuple[int, ...] | None = None,
         conditional: bool = False,
+        given: tuple[str, ...] = (),
         rematerialize: bool = False,
+        numbers: Mapping[str, Any] | None = None,
     ) -> None:
         """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
 
@@ -70,9 +81,11 @@ class Network:
         """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
-        self.side, self.outputs, self.input_shape = side, outputs, input_shape
+        self.side, self.outputs, self.input_shape, self.given = side, outputs, input_shape, given
         self.scores = side == CRITIC and SCORE in outputs
-        self.classes = weighted_classes(model) if conditional else None
+        self.numbers: Mapping[str, Any] = numbers or {}
+        self.clock: tuple[Any, int] | None = None
+        self.classes = weighted_classes(model, (*given, *self.numbers)) if conditional else None
         self.weights = unique_names(model.trainable_variables)
         seeds = {id(generator.state) for _, generator in seed_generators(model)}  # of layers that do not draw
         self.buffers = unique_names([v for v in model.non_trainable_variables if id(v) not in seeds])
@@ -83,7 +96,7 @@ class Network:
         weights: Mapping[str, tf.Tensor],
         buffers: Mapping[str, tf.Tensor],
         *,
-        labels: tf.Tensor | None = None,
+        given: Mapping[str, Any] = MappingProxyType({}),
         noise: NoiseSource | None = None,
         training: bool = True,
     ) -> tuple[Any, Tensors]:
@@ -93,8 +106,8 @@ class Network:
             x: Its input.
             weights: Values for `self.weights`, under the same names.
             buffers: Values for `self.buffers`.
-            labels: The class of each row, `(n,)` int64, for a conditional network; for one with `classes` also the
-                weight of each class in each row, `(n, classes)` float32. Else ignored.
+            given: What else belongs to each row: what `self.given` names, and of a conditional network `labels`, `(n,)`
+                int64; for one with `classes` also the weight of each class in each row, `(n, classes)` float32.
             noise: The source that `ganlab.layers` draw from.
             training: Whether layers behave as in training.
 
@@ -108,7 +121,7 @@ class Network:
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
         with plugin_code(self._maker, f"its {self.role}"):
-            inputs = self.inputs(x, labels)
+            inputs = self.inputs(x, given)
             if self._segments and training:
                 y, after, losses = self._segments(inputs, mapping, noise)
             else:
@@ -121,13 +134,40 @@ class Network:
         left = {name: after.get(id(variable), buffers[name]) for name, variable in self.buffers.items()}
         return tf.nest.map_structure(lambda value: tf.cast(value, tf.float32), y), left
 
-    def inputs(self, x: Any, labels: Any) -> Any:
-        """The argument of the model's call: its input, or a list of that and the labels as it takes them."""
-        if not self.conditional:
+    def inputs(self, x: Any, given: Mapping[str, Any]) -> Any:
+        """The argument of the model's call: its input, with what else of each row it takes; a dict replaces that."""
+        if not (self.conditional or self.given or self.numbers):
             return x
-        if self.classes is not None and labels.dtype.is_integer:
+        labels = given.get("labels")
+        if self.classes is not None and labels is not None and labels.dtype.is_integer:
             labels = tf.one_hot(labels, self.classes)
-        return [*x, labels] if isinstance(x, (list, tuple)) else [x, labels]
+        last = [labels] if self.conditional else []
+        numbers = self._numbers(x)
+        if not self.given:
+            return [*(x if isinstance(x, (list, tuple)) else [x]), *last, *numbers.values()]
+        names = [each.name for each in self.model.inputs]
+        named = x if isinstance(x, Mapping) else {}
+        if unknown := [name for name in named if name not in names]:
+            raise ContractError(f"The {self.role} has no input {unknown[0]!r}; they are {', '.join(names)}.")
+        if missing := [name for name in self.given if name not in {**given, **named}]:
+            raise IncompatibleError(
+                f"The {self.role} {self.model.name!r} takes {missing[0]!r} beside examples, and no augmentation gives "
+                "it here. Use one whose apply returns it, and no constraint that scores examples before augmentation."
+            )
+        own = [given.get("latent"), *last] if named else [x, *last]
+        rest = [name for name in names if name not in self.given and name not in numbers]
+        # A generator of a source alone has no place for the latent vector.
+        values = {**dict(zip(reversed(rest), reversed(own), strict=False)), **numbers, **given, **named}
+        return keras.tree.pack_sequence_as(graph_of(self.model).input, [values[name] for name in names])
+
+    def _numbers(self, x: Any) -> Tensors:
+        """The numbers that it takes, by name, for each row of an input."""
+        if not self.numbers:
+            return {}
+        rows, timed = tf.shape(tf.nest.flatten(x)[0])[:1], contextlib.nullcontext()
+        with scheduled.at(*self.clock) if self.clock and scheduled.now() is None else timed:
+            values = {name: tf.convert_to_tensor(number, tf.float32) for name, number in self.numbers.items()}
+        return {name: tf.fill(rows, value) for name, value in values.items()}
 
     @property
     def synchronizes(self) -> str:
@@ -148,16 +188,34 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
         ConfigError: A setting names a network that the architecture does not have.
     """
     architecture, dataset = experiment.architecture, experiment.dataset
-    shape, classes = tuple(dataset.sample_shape), dataset.classes
+    shape = tuple(dataset.sample_shape)
     _check_game(experiment.loss, architecture, dataset)
+    roles = [name for name in ROLES if name != CRITIC or experiment.has_critic]
     _reset_names()
     with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
-        given: dict[str, Any] = {"classes": classes, "rematerialize": experiment.rematerialize}
-        networks = {name: _network(name, architecture, shape, experiment.loss, **given) for name in ROLES}
+        given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
+        augmented = bool(experiment.augmentations)
+        networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in roles}
         networks |= _further(architecture, shape, **given)
-    _check_outputs(experiment.loss, networks[CRITIC])
+    if experiment.has_critic:
+        _check_outputs(experiment.loss, networks[CRITIC])
+    else:
+        _check_alone(experiment, networks)
+    for name in architecture.scheduled:
+        followed = isinstance(getattr(architecture, name), scheduled.Scheduled)
+        if followed and not any(name in network.numbers for network in networks.values()):
+            raise ContractError(
+                f"{selector_of(architecture)}.{name} follows a schedule, and neither generator nor critic takes it. "
+                f"Give one the last input keras.Input((), name={name!r}), or set a number."
+            )
     _check_names(experiment, networks)
     _check_shared(networks)
+    if experiment.source is not None and "source" not in networks[GENERATOR].given:
+        raise ConfigError(
+            f"experiment.source = {selector_of(experiment.source)} gives the generator what it makes samples from, and "
+            f"that of {selector_of(architecture)} has no input 'source'. Leave experiment.source out, or use an "
+            "architecture whose generator takes one, for example architectures.cyclegan."
+        )
     for name, network in networks.items():
         check_layers(
             name,
@@ -171,9 +229,11 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
 
 
 def build_network(
-    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, classes: int | None = None
+    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, facts: Mapping[str, Any]
 ) -> Network:
     """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
+
+    `facts` are the optional parameters of the architecture's methods.
 
     Raises:
         ConfigError: There is no such network.
@@ -181,8 +241,8 @@ def build_network(
     _reset_names()
     with _seeded(0), _precision(precision):
         if name == GENERATOR:
-            return _network(GENERATOR, architecture, sample_shape, classes=classes)
-        further = _further(architecture, sample_shape, classes=classes, rematerialize=False)
+            return _network(GENERATOR, architecture, sample_shape, facts=facts)
+        further = _further(architecture, sample_shape, facts=facts, rematerialize=False)
     if name not in further:
         raise ConfigError(_unknown(name, architecture, further))
     return further[name]
@@ -200,29 +260,43 @@ def _network(
     architecture: Architecture,
     shape: tuple[int, ...],
     loss: Loss | None = None,
+    augmented: bool = False,
     *,
-    classes: int | None,
+    facts: Mapping[str, Any],
     rematerialize: bool = False,
 ) -> Network:
     """The generator or the critic that an architecture makes."""
     maker, conditional = selector_of(architecture), bool(architecture.conditional)
     with plugin_code(maker, role):
-        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, classes=classes))
+        model = keras_model(role, maker, optional.call(getattr(architecture, role), shape, **facts))
     input_shape = (int(architecture.latent_dim),) if role == GENERATOR else shape
-    own = role == CRITIC and not takes(model, shape, 1 + conditional)
-    if own and (loss is None or not scores_itself(loss)):
+    numbers = {name: getattr(architecture, name) for name in numbers_of(model, architecture.scheduled)}
+    given = given_inputs(role, model, facts, input_shape, 1 + conditional + len(numbers))
+    scored = loss is not None and has_own(loss, "scores")
+    if role == CRITIC and augmented and not scored:
+        given += side_inputs(model, 1 + conditional, (*given, *numbers))
+    named = (*given, *numbers)
+    fits = takes(model, input_shape, 1 + conditional, named)
+    own = role == CRITIC and not fits
+    if role == GENERATOR and given and not (fits or len(model.inputs) == len(named) + conditional):
+        raise IncompatibleError(
+            f"The generator {model.name!r} takes {described_inputs(model)}. Beside {' and '.join(given)} it may take "
+            f"its latent vector, {input_shape}, and the labels of a conditional architecture, and nothing else."
+        )
+    if own and not scored:
         raise IncompatibleError(
             f"The critic {model.name!r} takes {described_inputs(model)}, where examples are {shape}, and "
             f"{selector_of(loss)} scores examples alone. Use a loss that says how it scores them (`scores`), for "
-            "example losses.ali, or a critic of examples."
+            "example losses.ali, an augmentation that gives further inputs, or a critic of examples."
         )
-    if own:
+    if own or given:
         output = graph_of(model).output
     else:
-        inputs, count = keras.Input(input_shape), weighted_classes(model)
+        inputs, count = keras.Input(input_shape), weighted_classes(model, tuple(numbers))
         label = keras.Input((count,)) if count else keras.Input((), dtype="int64")
+        further = [*([label] if conditional else []), *(keras.Input(()) for _ in numbers)]
         with plugin_code(maker, f"its {role}"):
-            output = model([inputs, label] if conditional else inputs)
+            output = model([inputs, *further] if further else inputs)
     check_output(role, model, output, [(None, *shape)] if role == GENERATOR else SCORES)
     return Network(
         model,
@@ -230,19 +304,21 @@ def _network(
         maker=maker,
         side=role,
         outputs=tuple(output) if isinstance(output, dict) else (SCORE,),
-        input_shape=None if own else input_shape,
+        input_shape=None if own or given else input_shape,
         conditional=conditional,
+        given=given,
         rematerialize=rematerialize,
+        numbers=numbers,
     )
 
 
 def _further(
-    architecture: Architecture, shape: tuple[int, ...], *, classes: int | None, rematerialize: bool
+    architecture: Architecture, shape: tuple[int, ...], *, facts: Mapping[str, Any], rematerialize: bool
 ) -> dict[str, Network]:
     """The networks of an architecture beside generator and critic, by name."""
     maker, sides = selector_of(architecture), (GENERATOR, CRITIC)
     with plugin_code(maker, "networks"):
-        given = optional.call(architecture.networks, shape, classes=classes)
+        given = optional.call(architecture.networks, shape, **facts)
     further: dict[str, Network] = {}
     for side, models in given.items() if isinstance(given, Mapping) else [(given, None)]:
         if side not in sides or not isinstance(models, Mapping):
@@ -300,9 +376,17 @@ def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> Non
         )
 
 
-def scores_itself(loss: Loss) -> bool:
-    """Whether a loss may say how the critic scores examples."""
-    return type(loss).scores is not Loss.scores
+def _check_alone(experiment: Experiment, built: Mapping[str, Network]) -> None:
+    """Refuses what follows a critic, under a loss that has none."""
+    loss, parts = experiment.loss, ("constraints", "augmentations", "diagnostics")
+    given = [f"experiment.{part}" for part in parts if getattr(experiment, part)]
+    given += [f"the network {name!r} of its side" for name, network in built.items() if network.side == CRITIC]
+    given += [f"its method {name}" for name in ("advance", "ready", "scores", "witness") if has_own(loss, name)]
+    if given:
+        raise IncompatibleError(
+            f"{selector_of(loss)} has no loss for a critic, so that none is trained, and {given[0]} needs one. Leave "
+            "that out, or use a loss with a method critic."
+        )
 
 
 def _check_names(experiment: Experiment, built: Mapping[str, Network]) -> None:

@@ -62,7 +62,9 @@ def draw(spec: Draw, *, seed: int, step: tf.Tensor, first: tf.Tensor) -> tf.Tens
     aligned = count % _BLOCK == 0
     # Rows that do not begin at a block of the counter: draw one block more and cut.
     total = count if aligned else -(-count // _BLOCK) * _BLOCK + _BLOCK
-    flat = _philox(spec.kind, total, (tf.constant(seed, tf.int64), label), start // _BLOCK)
+    given = philox.seed_of_program()
+    key = tf.constant(seed, tf.int64) if given is None else given
+    flat = _philox(spec.kind, total, (key, label), start // _BLOCK)
     if not aligned:
         flat = tf.slice(flat, [start % _BLOCK], [count])
     return tf.reshape(flat, spec.shape)

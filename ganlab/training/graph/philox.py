@@ -24,18 +24,30 @@ _local = threading.local()  # each replica is traced in its own thread
 
 
 @contextlib.contextmanager
-def composing(on: bool) -> Iterator[None]:
-    """Context manager: where `on`, draws inside are traced into a program that XLA compiles."""
-    before, _local.on = composes(), on
+def composing(on: bool, seed: tf.Tensor | None = None) -> Iterator[None]:
+    """Context manager: where `on`, draws inside are traced into a program that XLA compiles.
+
+    Args:
+        on: Whether they are.
+        seed: The seed of all of them, outside of every graph, as an input of the program: so that one program serves
+            every seed.
+    """
+    before = composes(), seed_of_program()
+    _local.on, _local.seed = on, seed
     try:
         yield
     finally:
-        _local.on = before
+        _local.on, _local.seed = before
 
 
 def composes() -> bool:
     """Whether draws are traced into a program that XLA compiles."""
     return getattr(_local, "on", False)
+
+
+def seed_of_program() -> tf.Tensor | None:
+    """The seed that the program has as an input, int64; None for none."""
+    return getattr(_local, "seed", None)
 
 
 def composed(kind: str, count: int, seed: tuple[tf.Tensor, tf.Tensor], offset: tf.Tensor) -> tf.Tensor:

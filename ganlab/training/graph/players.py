@@ -127,7 +127,7 @@ class Player:
         self,
         effective: Tensors,
         buffers: Tensors,
-        labels: tf.Tensor | None,
+        data: Tensors,
         draws: Draws | None = None,
         stream: int = 0,
         **others: NetworkFunction,
@@ -137,12 +137,12 @@ class Player:
         Args:
             effective: The weights, reparameterized.
             buffers: The values of its buffers.
-            labels: The class of each row of a batch, for a conditional network.
+            data: The labels, conditions, sources and side outputs of a batch's rows, as far as the network takes them.
             draws: The source of random numbers in training; None for layers as in inference.
             stream: The stream of these numbers.
             **others: Other networks by role, for constraints that take them.
         """
-        plain = Calls(self.network, effective, buffers, labels, draws, stream)
+        plain = Calls(self.network, effective, buffers, data, draws, stream)
         return plain, self.stack.transform(plain, draws, scores=self.network.scores, **others)
 
     def ahead(self, gradients: Sequence[tf.Tensor], values: PlayerValues, optimizer: str) -> dict[str, Any]:

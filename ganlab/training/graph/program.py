@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
@@ -9,6 +11,7 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.training.graph.arithmetic import on_gpu
 from ganlab.training.graph.op_source import line_of, operations
+from ganlab.training.graph.turn import Turn
 
 _XLA = "XLA_CPU_JIT"  # where this TensorFlow registers XLA's kernels; a TPU's are in builds for TPUs
 # Parts of TensorFlow's errors about programs that XLA cannot compile, which come before the program runs.
@@ -21,7 +24,8 @@ def is_program(experiment: Experiment) -> bool:
     There it saves launching every operation; on a CPU it gains nothing (docs/performance.md).
 
     Raises:
-        IncompatibleError: The experiment asks for it, and several replicas train: they would have to communicate.
+        IncompatibleError: The experiment asks for it, and several replicas train: they would have to communicate; or
+            steps have different updates.
     """
     alone = experiment.replicas == 1 and isinstance(
         experiment.strategy, (tf.distribute.OneDeviceStrategy, tf.distribute.MirroredStrategy)
@@ -32,9 +36,13 @@ def is_program(experiment: Experiment) -> bool:
             f"{type(experiment.strategy).__name__} trains {experiment.replicas}. Set experiment.jit = 'auto', or use "
             "strategies.one_device."
         )
-    return alone and (experiment.jit == "step" or (experiment.jit == "auto" and on_gpu(experiment)))
+    turn = Turn.made(experiment)
+    if experiment.jit == "step":
+        turn.check_static("experiment.jit = 'step'", "Set experiment.jit = 'auto'.")
+    return alone and not turn.varies and (experiment.jit == "step" or (experiment.jit == "auto" and on_gpu(experiment)))
 
 
+@functools.cache
 def has_kernel(kind: str) -> bool:
     """Whether XLA knows a type of operation."""
     known = kernels.get_registered_kernels_for_op(kind).kernel

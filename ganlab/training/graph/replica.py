@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.training.graph.noise import Draw, Kind, draw
+from ganlab.training.graph.roles import CRITIC
+from ganlab.training.graph.turn import Turn
 
 # A constraint's metric that is not logged by the constraint.
 _BOUND = "lipschitz_bound"
@@ -32,16 +34,21 @@ class Metric:
     Attributes:
         tag: Its name in TensorBoard.
         reduce: How replicas, and the updates of one iteration, become one value.
-        every: It is measured in every `every`-th critic update; between those its value is a meaningless 0.
+        every: It is measured in every `every`-th update of its side; between those its value is a meaningless 0.
+        side: The side.
+        when: The tag of a metric of 0 and 1, if this one is measured only where that is 1; else empty.
     """
 
     tag: str
     reduce: Reduce = "mean"
     every: int = 1
+    side: str = CRITIC
+    when: str = ""
 
-    def measured(self, iterations: np.ndarray, critic_steps: int) -> np.ndarray:
+    def measured(self, iterations: np.ndarray, turn: Turn) -> np.ndarray:
         """A mask of the given iterations that have an update which measures it."""
-        return -iterations * critic_steps % self.every < critic_steps
+        first, count = map(np.asarray, turn.updates(self.side, iterations))
+        return -first % self.every < count
 
 
 @dataclass
@@ -73,6 +80,7 @@ class Draws:
         first: The place of the first example in the global batch, an integer scalar tensor; None if this is all of the
             replica's examples.
         recorded: The draws so far, in order.
+        taken: Their numbers.
         given: The numbers to return instead of drawing, or None.
         scratch: Whether this is the scratch trace: collectives are recorded and not made.
         collective: The plugin that made a collective, once one has.
@@ -85,6 +93,7 @@ class Draws:
     replica: tf.Tensor
     first: tf.Tensor | None = None
     recorded: list[Draw] = field(default_factory=list)
+    taken: list[tf.Tensor] = field(default_factory=list)
     given: Sequence[tf.Tensor] | None = None
     scratch: bool = False
     collective: str = ""
@@ -105,8 +114,10 @@ class Draws:
         number = sum(spec.stream == stream for spec in self.recorded)
         self.recorded.append(Draw(kind, tuple(int(n) for n in shape), stream, number))
         if self.given is not None:
-            return self.given[len(self.recorded) - 1]
-        return draw(self.recorded[-1], seed=self.seed, step=self.step, first=self.start)
+            self.taken.append(self.given[len(self.taken)])
+        else:
+            self.taken.append(draw(self.recorded[-1], seed=self.seed, step=self.step, first=self.start))
+        return self.taken[-1]
 
 
 class ReplicaView:

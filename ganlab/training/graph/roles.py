@@ -41,10 +41,6 @@ class Role:
         """The experiment's optimizer for it, of which a run makes its own."""
         return _value(experiment, self.optimizer)
 
-    def updates(self, experiment: Experiment) -> int:
-        """How often it is trained in one step."""
-        return experiment.critic_steps if self.side == CRITIC else 1
-
 
 _TWO = (
     Role(GENERATOR, GENERATOR, "generator_optimizer", "generator_constraints"),

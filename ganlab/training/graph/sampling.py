@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
-from ganlab.composition import Experiment
+from ganlab.composition import Experiment, Rows
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Dataset
 from ganlab.plugins import optional
@@ -18,15 +19,19 @@ from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.calls import Wrapped
 from ganlab.training.graph.examples import check_finite_examples
+from ganlab.training.graph.inputs import called, numbers_at
 from ganlab.training.graph.latents import is_normal, latents_of_samples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
 
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 _COUNTED = 100_000
+# The sequence of example numbers whose conditions and sources samples have, after those of training.
+_OF_SAMPLES = 4
 
 
 class Sampler:
@@ -34,6 +39,7 @@ class Sampler:
 
     Attributes:
         classes: How many classes a conditional generator distinguishes; None for an unconditional one.
+        rows: Where the conditions and sources of samples come from, by name, as far as the generator takes them.
         normal: Whether latent vectors are standard normal: the architecture makes no others.
     """
 
@@ -45,21 +51,25 @@ class Sampler:
         frequencies: Sequence[float] | None = None,
         *,
         buffers: Callable[[], Tensors] | None = None,
+        rows: Mapping[str, Rows] = MappingProxyType({}),
+        seed: int = 0,
     ) -> None:
         """Takes the generator, and the variables of its weights or a function of their values.
 
         `frequencies` is how often each class of a conditional generator is drawn; `buffers` returns the values of its
-        buffers, where these are not its variables' own.
+        buffers, where these are not its variables' own. `rows` is what the data has for each row, drawn by `seed`.
         """
         self._generator, self._weights, self._architecture = generator, weights, architecture
         self._buffers = buffers or functools.partial(read, generator.buffers)
         self._frequencies = frequencies if generator.conditional else None
-        self.normal = is_normal(architecture)
+        needed = [*["labels"] * generator.conditional, *generator.given] if generator.given else []
+        self.rows = {name: rows[name] for name in needed}
+        self._seed, self.normal = seed, is_normal(architecture)
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
     def __call__(
-        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0
+        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0, **given: Any
     ) -> np.ndarray:
         """Samples, `(n, *sample_shape)` float32; the layers behave as in inference.
 
@@ -68,9 +78,28 @@ class Sampler:
             seed: The seed.
             labels: The class of each, `(n,)`, for a conditional generator; None for classes as the data has them.
             start: The number of the first one.
+            **given: Their `conditions` or `source`, `(n, ...)`, in the place of those of examples.
         """
-        labels = self.labels(n, seed, start) if labels is None else labels
-        return self.from_latents(self.latents(n, seed, start), labels)
+        asked = given if labels is None else {**given, "labels": labels}
+        return self.from_latents(self.latents(n, seed, start), **self.given(n, seed, start, asked))
+
+    def given(self, n: int, seed: int, start: int = 0, asked: Mapping[str, Any] = MappingProxyType({})) -> Any:
+        """What the generator is given for those samples beside latent vectors, by name: what is asked, or as in data.
+
+        A sample has conditions, source and label of one example; where it takes labels alone, they are drawn.
+        """
+        numbers = tf.range(start, start + n, dtype=tf.int64)
+        found = {"labels": self.labels(n, seed, start)} if self.classes is not None and not self.rows else {}
+        for name, (dataset, *_) in self.rows.items():
+            if name not in asked:
+                # Far beyond what training sees, or the whole set in an order of this seed.
+                at = numbers + (seed * 2**31 if dataset.size is None else 0)
+                at = numbers_at(at, dataset.size, seed, _OF_SAMPLES).numpy()
+                found[name] = rows_of(self.rows[name], at, self._seed)
+        if unknown := [name for name in asked if name not in (*self.rows, "labels")]:
+            raise ContractError(f"The generator takes no {unknown[0]}: leave it out, or use one that does.")
+        found |= asked
+        return {name: found[name] for name in dict.fromkeys(("labels", *self.rows)) if name in found}
 
     def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
         """The latent vectors of those samples, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
@@ -85,7 +114,7 @@ class Sampler:
         return np.minimum(np.searchsorted(edges / edges[-1], uniform, side="right"), len(edges) - 1).astype(np.int64)
 
     def from_latents(
-        self, latents: tf.Tensor | np.ndarray, labels: Sequence[int] | np.ndarray | None = None
+        self, latents: tf.Tensor | np.ndarray, labels: Sequence[int] | np.ndarray | None = None, **given: Any
     ) -> np.ndarray:
         """Samples of latent vectors `(n, latent_dim)`: `(n, *sample_shape)` float32.
 
@@ -93,12 +122,17 @@ class Sampler:
             latents: The latent vectors.
             labels: Their classes, `(n,)`, for a conditional generator; for one that takes them, also the weights of
                 classes, `(n, classes)`.
+            **given: Their `conditions` and `source`, `(n, ...)`, for a generator that takes them.
         """
-        classes = self._checked(labels, len(latents)) if self._generator.conditional else None
+        rows = {"labels": self._checked(labels, len(latents))} if self._generator.conditional else {}
+        for name in self._generator.given:
+            rows[name], shape = np.asarray(given.get(name, ()), np.float32), (len(latents), *self.rows[name].shape)
+            if rows[name].shape != shape:
+                raise ContractError(f"The generator takes {name} of shape {shape}; it was given {rows[name].shape}.")
         batches = [
             self._run(
                 tf.convert_to_tensor(latents[i : i + _BATCH]),
-                None if classes is None else tf.constant(classes[i : i + _BATCH]),
+                {name: tf.constant(x[i : i + _BATCH]) for name, x in rows.items()},
             )
             for i in range(0, len(latents), _BATCH)
         ]
@@ -117,9 +151,9 @@ class Sampler:
             raise ContractError(f"Labels are from 0 to {self.classes - 1}; the generator was given {given.max()}.")
         return given.astype(np.int64)
 
-    def _batch(self, latent: tf.Tensor, labels: tf.Tensor | None) -> tf.Tensor:
+    def _batch(self, latent: tf.Tensor, given: Tensors) -> tf.Tensor:
         weights = self._weights() if callable(self._weights) else read(self._weights)
-        return self._generator(latent, weights, self._buffers(), labels=labels, training=False)[0]
+        return self._generator(latent, weights, self._buffers(), given=given, training=False)[0]
 
 
 class Scorer:
@@ -136,8 +170,8 @@ class Scorer:
 
         Points without labels are scored as every class in turn, and the scores of a conditional critic averaged.
         """
-        self._state, self._player = state, state.critic
-        self._classes = classes if self._player.network.conditional else None
+        self._state, self._player = state, state.in_turn[0]
+        self._classes = classes if self.of_examples and self._player.network.conditional else None
         self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -149,7 +183,7 @@ class Scorer:
     @property
     def of_examples(self) -> bool:
         """Whether the critic is a function of examples alone; one that is not cannot be called here."""
-        return self._player.network.input_shape is not None
+        return self._player.role.name == CRITIC and self._player.network.input_shape is not None
 
     def bounds(self) -> dict[str, float]:
         """Certified Lipschitz bounds by constraint, of those that give one, for a critic of examples alone."""
@@ -174,11 +208,12 @@ class Scorer:
         """
         if not self.of_examples:
             raise IncompatibleError(
-                f"The critic {self._player.network.model.name!r} has inputs beside examples, or others: this looks at "
-                "critics of examples alone. Leave out diagnostics that score examples."
+                f"The critic {self._state.critic.network.model.name!r} has inputs beside examples, or others: this "
+                "looks at critics of examples alone. Leave out diagnostics that score examples."
             )
         with self._state.timed():
-            plain, wrapped = self._player.function(effective, read(self._player.buffers), labels)
+            data = {} if labels is None else {"labels": labels}
+            plain, wrapped = self._player.function(effective, read(self._player.buffers), data)
 
         def scores(x: tf.Tensor) -> tf.Tensor:
             with self._state.timed():
@@ -205,7 +240,7 @@ def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
     network = state.generator.network
     frequencies = label_frequencies(experiment.dataset, experiment.seed) if network.conditional else None
     of = network, state.sampling_weights, experiment.architecture, frequencies
-    return Sampler(*of, buffers=state.sampling_buffers)
+    return Sampler(*of, buffers=state.sampling_buffers, rows=experiment.given, seed=experiment.seed)
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:
@@ -221,6 +256,21 @@ def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:
             f"{dataset.classes} they must be from 0 to {dataset.classes - 1}."
         )
     return (np.bincount(labels, minlength=dataset.classes) / count).tolist()
+
+
+def shown(dataset: Dataset, samples: np.ndarray) -> np.ndarray | list[str] | None:
+    """Samples as their dataset shows them: images, or a text each; None where it does not say."""
+    with plugin_code(selector_of(dataset), "show"):
+        given = dataset.show(samples)
+        if given is None or (isinstance(given, list) and len(given) == len(samples) and {*map(type, given)} == {str}):
+            return given
+        images = np.asarray(given)
+    if images.ndim != 4 or len(images) != len(samples) or images.shape[-1] not in (1, 3) or images.dtype.kind != "f":
+        raise ContractError(
+            f"Dataset {type(dataset).__name__} returned {images.dtype} of shape {images.shape} from show for "
+            f"{len(samples)} samples; it must be images, (n, height, width, 1 or 3) of floats, or a list of n texts."
+        )
+    return images
 
 
 def real_examples(experiment: Experiment, n: int) -> np.ndarray:
@@ -243,11 +293,13 @@ def examples_of(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
     Raises:
         ContractError: One of them has a value that is not a finite number.
     """
-    with plugin_code(selector_of(dataset), "examples"):
-        batches = [
-            np.asarray(dataset.examples(tf.constant(numbers[i : i + _BATCH], tf.int64), seed))
-            for i in range(0, len(numbers), _BATCH)
-        ]
-    examples = np.concatenate(batches)
-    check_finite_examples(dataset, numbers, examples)
-    return examples
+    return rows_of(Rows(dataset, "examples", tuple(dataset.sample_shape)), numbers, seed)
+
+
+def rows_of(rows: Rows, numbers: np.ndarray, seed: int) -> np.ndarray:
+    """The rows with these numbers, int64 `(n,)`, of a method of a dataset, checked as `examples_of` does."""
+    with plugin_code(selector_of(rows.dataset), rows.method):
+        parts = (tf.constant(numbers[i : i + _BATCH], tf.int64) for i in range(0, len(numbers), _BATCH))
+        found = np.concatenate([np.asarray(called(rows, part, seed)) for part in parts])
+    check_finite_examples(rows.dataset, numbers, found)
+    return found

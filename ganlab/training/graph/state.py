@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from ganlab.composition import Experiment, schedules
+from ganlab.errors import IncompatibleError
 from ganlab.plugins import scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
@@ -66,6 +67,8 @@ class TrainingState:
             name: Player(role, networks[name], role.constraints_of(experiment)) for name, role in roles.items()
         }
         self.augmentations = Augmentations(experiment.augmentations, experiment.component_names("augmentations"))
+        for network in networks.values() if self._clock is not None else ():
+            network.clock = self._clock, self._steps
         with experiment.strategy.scope():
             for player in self.in_turn:
                 player.constrain()
@@ -81,7 +84,13 @@ class TrainingState:
 
     @property
     def critic(self) -> Player:
-        """The player in the role of the critic."""
+        """The player in the role of the critic.
+
+        Raises:
+            IncompatibleError: There is none.
+        """
+        if CRITIC not in self.players:
+            raise IncompatibleError("This needs a critic, and the experiment's loss trains none: it compares batches.")
         return self.players[CRITIC]
 
     @property
@@ -101,24 +110,26 @@ class TrainingState:
             role: Its role.
             draws: The source of random numbers; None for layers as in inference.
             values: What the update computes with.
-            data: The update's rows, whose `labels` a conditional network takes.
+            data: The update's rows, of which a network takes labels, conditions, sources or side outputs.
             stream: The stream that its layers draw from.
         """
-        player, own = self.players[role], values.players[role]
+        player = self.critic if role == CRITIC else self.players[role]
+        own = values.players[role]
         others: dict[str, NetworkFunction] = {}
         if player.role.side != CRITIC:
             others[CRITIC] = self.deferred(CRITIC, draws, values, data, stream)
         effective = player.stack.effective(own)
-        calls = player.function(effective, own.buffers, data.get("labels"), draws, stream, **others)
+        calls = player.function(effective, own.buffers, data, draws, stream, **others)
         return Wrapped(*calls, self.deferred(role, draws, values, data, stream).at, own.weights)
 
     def deferred(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Deferred:
         """The same network, made anew in each call."""
-        own = values.players[role].weights
+        own = values.players[role].weights if role in self.players else {}
 
         def at(weights: Tensors) -> Wrapped:
             others = same_weights(f"A caller of the {role}", "at", own, weights)
-            return self.function(role, draws, values.replaced(role, weights=others), data, stream)
+            changed = values.replaced(role, weights=others) if role in self.players else values
+            return self.function(role, draws, changed, data, stream)
 
         return Deferred(at, own)
 

@@ -8,7 +8,8 @@ replicas is the mean over the global batch.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
@@ -23,9 +24,14 @@ from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.players import look_ahead
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
+from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
+from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.update_metrics import check_unique, over_updates
 from ganlab.training.graph.values import Ahead, Tensors
+
+# The tag of whether the generator moves in a step, where the loss decides it.
+READY = "generator/ready"
 
 
 class TrainingStep:
@@ -36,6 +42,7 @@ class TrainingStep:
         state: The state.
         critic: The critic's update.
         generator: The generator's update.
+        turn: The updates of each step.
         looks_ahead: Whether gradients are taken at weights ahead of those that they move.
         metrics: The metrics that `iteration` returns, in order; known once it has been traced.
     """
@@ -60,38 +67,50 @@ class TrainingStep:
 
         Raises:
             IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch; or
-                some optimizers look ahead and others do not.
+                some optimizers look ahead and others do not, or the updates of a step do not go with that.
         """
         self.experiment, self.state, self._program = experiment, state, program
+        self.turn = Turn.made(experiment)
         self.metrics: list[Metric] = []
         self._critic_metrics: list[Metric] = []
         self._generator_metrics: list[Metric] = []
         layers = [layer for player in state.in_turn if (layer := player.network.synchronizes)]
         if experiment.microbatches > 1 and layers:
             raise of_whole_batch(layers[0])
+        # On the device, from where nothing has to copy it.
+        with tf.device(experiment.strategy.extended.worker_devices[0]):
+            self._seed = tf.constant(experiment.seed, tf.int64) if program else None
         self.looks_ahead = look_ahead(state.in_turn)
+        if self.looks_ahead:
+            self.turn.check_static("An optimizer that looks ahead", "Use another optimizer.", one=True)
         self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
-        self.generator = GeneratorUpdate(experiment, state, compiled=compiled)
+        self.generator = GeneratorUpdate(experiment, state, compiled=compiled, shared=shared)
 
     def iteration(self, step: tf.Tensor, examples: Tensors) -> tf.Tensor:
         """Trains for one step; called in a replica's context.
 
         Args:
             step: The number of generator updates done, an int64 scalar.
-            examples: This replica's examples: `real` and `labels` of each critic update, `(critic_steps, local_batch,
-                ...)`, and what the generator's update needs, `generator/real` and `generator/labels`.
+            examples: This replica's rows, as `Inputs.of` returns them: those of each critic update, `(critic_steps,
+                local_batch, ...)`, and those of the generator's updates under `generator/`.
 
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
+
+        Raises:
+            IncompatibleError: Steps have different updates.
         """
+        self.turn.check_static("A trace of one iteration for all", "Leave that out.")
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
-        updates = range(self.experiment.critic_steps)
+        updates = range(self.turn.critic or 0)
         ahead: dict[str, Any] = {}
         if self.looks_ahead:
             with self._scope(step):
-                ahead.update(self.generator.ahead(step, _of_generator(examples)))
-        of_critic = tf.stack([self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates])
-        return self.reduced(step, of_critic, self.generator_update(step, examples, ahead))
+                ahead.update(self.generator.ahead(step, self._of_generator(examples, 0)))
+        rows = [self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates]
+        of_critic = tf.stack(rows) if rows else None
+        of_generator = [self.generator_update(step, j, examples, ahead) for j in range(self.turn.generator)]
+        return self.reduced(step, of_critic, of_generator)
 
     def critic_update(
         self, step: tf.Tensor, k: tf.Tensor, examples: Tensors, ahead: dict[str, Any] | None = None
@@ -101,37 +120,56 @@ class TrainingStep:
         `ahead` has where the generator's side looks ahead to, and takes where the critic's does.
         """
         data = {name: x[k] for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
-        update = step * self.experiment.critic_steps + k
+        update = self.turn.updates(CRITIC, step)[0] + k
         with self._scope(step):
             if ahead:
                 ahead.update(self.critic.ahead(update, data))
             self._critic_metrics, values = self.critic(update, data, ahead)
         return values
 
-    def generator_update(self, step: tf.Tensor, examples: Tensors, ahead: Ahead | None = None) -> tf.Tensor:
-        """As `iteration`, the generator's update alone: its metrics and the schedules' values, `(metrics,)` float32."""
+    def generator_update(self, step: tf.Tensor, j: int, examples: Tensors, ahead: Ahead | None = None) -> tf.Tensor:
+        """As `iteration`, the generator's j-th update alone: its metrics and the schedules' values, `(metrics,)`."""
+        first, count = self.turn.updates(GENERATOR, step)
+        update = first if count == 1 else first + j
         with self._scope(step):
-            metrics, values = self.generator(step, _of_generator(examples), ahead)
+            metrics, values = self.generator(update, self._of_generator(examples, j), ahead)
             log = Log()
             for tag, schedule in self.state.schedules.items():
                 log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
         self._generator_metrics = metrics + log.metrics
         return tf.stack([*tf.unstack(values), *log.values])
 
-    def reduced(self, step: tf.Tensor, of_critic: tf.Tensor, of_generator: tf.Tensor) -> tf.Tensor:
+    def waiting(self, replicas: int) -> list[tf.Tensor]:
+        """The metrics of generator updates that are not made, as those of so many replicas; after those are traced."""
+        return [tf.zeros([replicas, len(self._generator_metrics)])] * self.turn.generator
+
+    def reduced(
+        self, step: tf.Tensor, of_critic: Any, of_generator: Sequence[tf.Tensor], ready: tf.Tensor | None = None
+    ) -> tf.Tensor:
         """The metrics of an iteration in the order of `self.metrics`, `(..., metrics)`, from those of its updates.
 
-        Those of the critic are `(critic_steps, ..., metrics)`, those of the generator `(..., metrics)`.
+        Those of the critic are `(critic_steps, ..., metrics)` or None, those of the generator `(..., metrics)` in each.
+        `ready` has whether it moved on each replica, where the loss decides it.
         """
-        self.metrics = self._critic_metrics + self._generator_metrics
+        when = "" if ready is None else READY
+        of_generator_side = [replace(metric, side=GENERATOR, when=when) for metric in self._generator_metrics]
+        self.metrics = self._critic_metrics + of_generator_side
         check_unique(self._critic_metrics, self._generator_metrics)
-        values = over_updates(self._critic_metrics, of_critic, step * self.experiment.critic_steps)
-        return tf.concat([values, of_generator], -1)
+        values = [of_generator[0]]
+        if self.turn.generator > 1:
+            first, _ = self.turn.updates(GENERATOR, step)
+            values = [over_updates(self._generator_metrics, tf.stack(of_generator), first)]
+        if of_critic is not None:
+            values[:0] = [over_updates(self._critic_metrics, of_critic, self.turn.updates(CRITIC, step)[0])]
+        if ready is not None:
+            self.metrics.append(Metric(READY))
+            values.append(tf.cast(ready, tf.float32)[:, None])
+        return tf.concat(values, -1)
 
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
         steps = self.experiment.steps
-        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program)
+        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program, self._seed)
         with created, drawn, scheduled.at(step, steps), own_all_reduces():
             yield
 
@@ -148,9 +186,9 @@ class TrainingStep:
         """The name, in messages, of what communicates in a part that XLA could compile; empty if nothing does."""
         return self.critic.gradients.communicates or self.generator.gradients.communicates
 
-
-def _of_generator(examples: Tensors) -> Tensors:
-    return {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
+    def _of_generator(self, examples: Tensors, j: int) -> Tensors:
+        own = {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
+        return own if self.turn.generator == 1 else {name: x[j] for name, x in own.items()}
 
 
 def _no_variables(create: Any, **arguments: Any) -> Any:

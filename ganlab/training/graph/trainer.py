@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import GanlabError, IncompatibleError, TrainingFailedError
-from ganlab.training.graph.arithmetic import set_arithmetic, set_repeatable
+from ganlab.support import xla_cache
+from ganlab.training.graph.arithmetic import on_gpu, set_arithmetic, set_repeatable
 from ganlab.training.graph.gathering import Gather
 from ganlab.training.graph.gradients import compiles
 from ganlab.training.graph.guards import Sums, check_finite, checksum, magnitude, not_finite, subject_and_verb
@@ -18,6 +19,7 @@ from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.program import is_program, is_refusal, obstacle
 from ganlab.training.graph.replica import Metric
+from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.tf_errors import translated_errors
@@ -32,6 +34,7 @@ class Trainer:
 
     Attributes:
         state: The trained state.
+        turn: The updates of each step.
         sums: Sums over every variable on every replica after the last `train`, in the order of `state.variables()`.
     """
 
@@ -65,11 +68,17 @@ class Trainer:
         """Makes the functions of the graph; as a program of XLA's, or of its gradients where it is to compile these."""
         experiment = self.experiment
         compiled = not program and compiles(experiment)
+        switches = experiment.deterministic, experiment.precision
+        self._kept = (program or compiled) and xla_cache.fill(*switches, on_gpu=on_gpu(experiment))
         self._step = TrainingStep(experiment, self.state, compiled=compiled, program=program, shared=self._shared)
+        self.turn = self._step.turn
+        if isinstance(experiment.strategy, tf.distribute.TPUStrategy):
+            self.turn.check_static("A TPU, which compiles all of an iteration,", "Train on CPUs or GPUs.")
         # A loop is traced and optimized once for all critic updates. With several replicas it takes longer to run than
         # the unrolled updates, and a TPU compiles the whole iteration.
         alone = program or isinstance(experiment.strategy, tf.distribute.OneDeviceStrategy)
-        self._loops = alone and experiment.critic_steps > 1 and self._shared and not self._step.looks_ahead
+        several = self.turn.critic not in (0, 1) and self._shared and not self._step.looks_ahead
+        self._loops = (alone and several) or bool(self.turn.varies)
         whole = self._block if self._inputs.computed() else self._whole
         self._program = tf.function(whole, jit_compile=True, autograph=False) if program else None
         self._chunk = tf.function(self._run, autograph=False)
@@ -136,6 +145,9 @@ class Trainer:
             rows, bits, magnitudes = self._compiled_chunk(start, length)
             self.sums = Sums(self._gather(bits[None])[0], self._gather(magnitudes[None])[0])
             gathered = self._gather(rows)
+        if self._kept:
+            xla_cache.keep()
+            self._kept = False
         self._check_data(gathered, count)
         self.state.step += count
         self._iterator_at += count
@@ -198,6 +210,8 @@ class Trainer:
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         strategy, inputs, program = self.experiment.strategy, self._inputs, self._program
         in_blocks = program and inputs.computed()
+        if self._kept:
+            xla_cache.number_functions()
 
         def body(i: tf.Tensor, rows: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
             with tf.device("CPU:0"):  # a GPU's step would be copied back for the examples, after all that it has to do
@@ -241,10 +255,19 @@ class Trainer:
             metrics = self._on_replicas(self._step.critic_update, step, tf.cast(k, tf.int64), examples)
             return k + 1, values.write(k, metrics)
 
-        updates = self.experiment.critic_steps
+        updates = self.turn.critic or tf.cast(self.turn.updates(CRITIC, step)[1], tf.int32)
         (values,) = in_turn(updates, body, (tf.TensorArray(tf.float32, size=updates),))
-        of_critic = tf.ensure_shape(values.stack(), [updates, None, None])
-        return self._step.reduced(step, of_critic, self._on_replicas(self._step.generator_update, step, examples))
+        of_critic = tf.ensure_shape(values.stack(), [self.turn.critic, None, None])
+
+        def of_generator() -> list[tf.Tensor]:
+            each = range(self.turn.generator)
+            return [self._on_replicas(self._step.generator_update, step, j, examples) for j in each]
+
+        if not self.turn.waits:
+            return self._step.reduced(step, of_critic, of_generator())
+        ready = self._on_replicas(self._step.generator.ready)
+        made = tf.cond(ready[0], of_generator, lambda: self._step.waiting(ready.shape[0]))
+        return self._step.reduced(step, of_critic, made, ready)
 
     def _on_replicas(self, function: Callable[..., tf.Tensor], *arguments: Any) -> tf.Tensor:
         """The results of a function on this process's replicas, one below the other."""

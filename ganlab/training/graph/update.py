@@ -27,7 +27,7 @@ from ganlab.training.graph.ordering import after_reads
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES
 from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.values import Ahead, Tensors, Values
+from ganlab.training.graph.values import Ahead, Tensors, Values, side_of
 from ganlab.training.graph.variables import assign_changed, assign_groups
 
 
@@ -155,6 +155,8 @@ class Update(abc.ABC):
     ) -> tuple[dict[str, tf.Tensor], Batch]:
         """The scores of a batch's real examples and samples, as far as it has them, and the batch with all outputs."""
         outputs: dict[str, Tensors] = {}
+        if CRITIC not in self.state.players:
+            return {}, batch
         if (scores := self._loss.scores(self.side, batch, networks, draws, log)) is not None:
             outputs = {name: {SCORE: x} for name, x in scores.items()}
         else:
@@ -262,4 +264,7 @@ def batch_of(data: Tensors, size: int, draws: Draws) -> Batch:
         size=size,
         step=draws.step,
         latent=data["latent"],
+        conditions=data.get("conditions"),
+        source=data.get("source"),
+        side=side_of(data),
     )

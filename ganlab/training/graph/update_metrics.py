@@ -12,7 +12,7 @@ from ganlab.training.graph.replica import Metric
 
 
 def over_updates(metrics: Sequence[Metric], values: tf.Tensor, first: tf.Tensor) -> tf.Tensor:
-    """The metrics of an iteration's critic updates, each reduced over the updates that measure it.
+    """The metrics of an iteration's updates of one side, each reduced over the updates that measure it.
 
     Args:
         metrics: The metrics of each update.
@@ -22,7 +22,7 @@ def over_updates(metrics: Sequence[Metric], values: tf.Tensor, first: tf.Tensor)
     Returns:
         The reduced values, `(..., metrics)`.
     """
-    updates = first + tf.range(values.shape[0], dtype=tf.int64)
+    updates = first + tf.range(values.shape[0] or tf.shape(values, tf.int64)[0], dtype=tf.int64)
     by_metric = tf.unstack(values, num=len(metrics), axis=-1)
     reduced = [_over_measured(value, metric, updates) for metric, value in zip(metrics, by_metric, strict=True)]
     return tf.stack(reduced, -1)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 Tensors = dict[str, tf.Tensor]
+# The prefix of augmentations' side outputs in an update's rows.
+SIDE = "side/"
 
 
 class PlayerValues(NamedTuple):
@@ -52,6 +54,11 @@ class Values(NamedTuple):
     def replaced(self, role: str, **fields: Any) -> Values:
         """The same values, with other ones in some fields of a player."""
         return self._replace(players={**self.players, role: self.players[role]._replace(**fields)})
+
+
+def side_of(data: Mapping[str, tf.Tensor]) -> Tensors:
+    """The side outputs of augmentations among an update's rows, by name."""
+    return {name.removeprefix(SIDE): x for name, x in data.items() if name.startswith(SIDE)}
 
 
 def may_be_infinite(name: str) -> bool:

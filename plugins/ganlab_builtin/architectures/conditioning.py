@@ -31,6 +31,26 @@ def label_input(classes: int | None, architecture: str, *, optional: bool = True
     return keras.Input((classes,), name="label")
 
 
+def given_input(name: str, shape: tuple[int, ...] | None, whose: str) -> Any:
+    """The input of conditions or of a source, by the name that the core gives them to.
+
+    Args:
+        name: "conditions" or "source".
+        shape: The shape of one, or None.
+        whose: What needs it, for the error.
+
+    Raises:
+        ConfigError: The experiment has none.
+    """
+    if shape is None:
+        remedy = {
+            "conditions": "a dataset with conditions, for example datasets.showers",
+            "source": "experiment.source, or a dataset of pairs, for example datasets.edges",
+        }[name]
+        raise ganlab.ConfigError(f"{whose} needs {remedy}; the experiment has no {name}.")
+    return keras.Input(shape, name=name)
+
+
 def concatenated(x: Any, label: Any) -> Any:
     """An input and the labels side by side along the last axis, for vectors `(n, d + classes)`."""
     return keras.layers.Concatenate(name="with_label")([x, label])

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import ganlab
-from ganlab import functional
 from ganlab.bounds import Gt
 from ganlab.lazy import keras
-
-if TYPE_CHECKING:
-    import tensorflow
+from ganlab_builtin.architectures.around import Around
 
 _DISTRIBUTIONS = ("uniform", "truncated")
 
 
-class Latents(ganlab.Architecture):
+class Latents(Around):
     """The networks of another architecture, whose generator takes uniform or truncated latent numbers.
 
     The generator still takes normal numbers and first maps each to one of the other distribution, by the inverse of its
@@ -47,23 +44,15 @@ class Latents(ganlab.Architecture):
                 f"architectures.latents.distribution = {distribution!r} must be one of "
                 f"{', '.join(map(repr, _DISTRIBUTIONS))}."
             )
-        self._architecture, self._distribution, self._bound = architecture, distribution, bound
-        self.latent_dim, self.conditional = architecture.latent_dim, architecture.conditional
+        super().__init__(architecture)
+        self._distribution, self._bound = distribution, bound
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
         """The other architecture's generator behind the map: `(n, latent_dim) -> (n, *sample_shape)`."""
-        inner = functional.call(self._architecture.generator, sample_shape, classes=classes)
+        inner = super().generator(sample_shape, classes)
         latent, *rest = [keras.Input(x.shape[1:], dtype=x.dtype, name=x.name) for x in inner.inputs]
         changed = self._changed(latent)
         return keras.Model([latent, *rest] if rest else latent, inner([changed, *rest] if rest else changed))
-
-    def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """The other architecture's critic."""
-        return functional.call(self._architecture.critic, sample_shape, classes=classes)
-
-    def coupled(self, numbers: tensorflow.Tensor, seed: int) -> tensorflow.Tensor | None:
-        """The other architecture's, if any: those samples depend on no latent numbers."""
-        return self._architecture.coupled(numbers, seed)
 
     def _changed(self, latent: Any) -> Any:
         uniform = keras.ops.erf(latent / math.sqrt(2.0))

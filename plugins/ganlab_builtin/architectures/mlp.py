@@ -12,6 +12,7 @@ from ganlab_builtin.architectures.conditioning import (
     LABELS,
     as_embedding,
     concatenated,
+    given_input,
     label_input,
     scored,
     with_embedding,
@@ -48,6 +49,8 @@ class MLP(ganlab.Architecture):
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
         labels: Literal["none", "projection", "concatenation", "classifier", "proxy"] = "none",
         embedding_dim: Annotated[int, Ge(0)] = 0,
+        conditions: bool = False,
+        source: bool = False,
     ) -> None:
         """Sets the sizes of the networks.
 
@@ -67,6 +70,8 @@ class MLP(ganlab.Architecture):
                 generator takes it as further inputs.
             embedding_dim: The length of a linear layer after the critic's last hidden one, which it returns as
                 `embedding` beside the score; the score is taken from it. 0 for neither.
+            conditions: Whether both networks take the dataset's conditions as further inputs.
+            source: Whether the generator takes a source in place of latent vectors, whose length then has no effect.
 
         Raises:
             ConfigError: A value is out of its range.
@@ -79,27 +84,44 @@ class MLP(ganlab.Architecture):
             )
         check_choice("mlp.output", output, OUTPUTS)
         check_choice("mlp.labels", labels, (*LABELS, "proxy"))
-        self.latent_dim, self.depth, self.width = latent_dim, depth, width
+        self.latent_dim, self.depth, self.width = 0 if source else latent_dim, depth, width
+        self.conditions, self.source = conditions, source
         self.activation, self.output, self.dropout, self.labels = activation, output, dropout, labels
         self.conditional, self.embedding_dim = labels != "none", embedding_dim
 
-    def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+    def generator(
+        self,
+        sample_shape: tuple[int, ...],
+        classes: int | None = None,
+        condition_shape: tuple[int, ...] | None = None,
+        source_shape: tuple[int, ...] | None = None,
+    ) -> keras.Model:
         """A model `(n, latent_dim) -> (n, *sample_shape)`, float32; a conditional one takes labels too."""
         size = _size(sample_shape)
         end = self.output
         if end == "auto":
             end = "tanh" if len(sample_shape) == 3 else "linear"
-        latent = keras.Input((self.latent_dim,), name="latent")
-        inputs, x = latent, latent
+        if self.source:
+            latent = given_input("source", source_shape, "The generator of architectures.mlp with source = True")
+        else:
+            latent = keras.Input((self.latent_dim,), name="latent")
+        inputs, x = latent, latent if len(latent.shape) == 2 else keras.layers.Flatten(name="flat")(latent)
         if self.conditional:
             label = label_input(classes, "mlp")
-            inputs, x = [latent, label], concatenated(latent, label)
+            inputs, x = [latent, label], concatenated(x, label)
+        if self.conditions:
+            inputs, x = self._with_conditions(inputs, x, condition_shape)
         # float32 whatever the precision: in bfloat16 points would lie on a grid of three digits.
         x = keras.layers.Dense(size, activation=end, dtype="float32", name="output")(self._hidden(x))
         x = keras.layers.Reshape(sample_shape, dtype="float32", name="sample")(x)
         return keras.Model(inputs, x, name="generator")
 
-    def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
+    def critic(
+        self,
+        sample_shape: tuple[int, ...],
+        classes: int | None = None,
+        condition_shape: tuple[int, ...] | None = None,
+    ) -> keras.Model:
         """A model `(n, *sample_shape) -> (n, 1)`, float32, or a dict of that as `score` and further outputs.
 
         A conditional one takes labels too.
@@ -113,11 +135,19 @@ class MLP(ganlab.Architecture):
             inputs = [sample, label]
             if self.labels == "concatenation":
                 x = concatenated(x, label)
+        if self.conditions:
+            inputs, x = self._with_conditions(inputs, x, condition_shape)
         features = as_embedding(self._hidden(x, self.dropout), self.embedding_dim)
         end = to_score(features) if label is None else scored(features, label, self.labels)
         if self.embedding_dim:
             end = with_embedding(end, features)
         return keras.Model(inputs, end, name="critic")
+
+    def _with_conditions(self, inputs: Any, x: Any, shape: tuple[int, ...] | None) -> tuple[list[Any], Any]:
+        given = given_input("conditions", shape, "architectures.mlp with conditions = True")
+        flat = given if len(given.shape) == 2 else keras.layers.Flatten(name="flat_conditions")(given)
+        both = keras.layers.Concatenate(name="with_conditions")([x, flat])
+        return [*(inputs if isinstance(inputs, list) else [inputs]), given], both
 
     def _hidden(self, x: Any, dropout: float = 0.0) -> Any:
         for i in range(1, self.depth + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ganlab
@@ -36,6 +36,44 @@ def to_pixels(x: Any) -> Any:
 def to_score(x: Any, start: Any = "glorot_uniform") -> Any:
     """The critic's end: one unbounded score an example, `(n, 1)`, float32 whatever the precision."""
     return keras.layers.Dense(1, kernel_initializer=start, dtype="float32", name="score")(x)
+
+
+def with_heads(critic: keras.Model, heads: Mapping[str, int]) -> keras.Model:
+    """A critic that returns further outputs, linear in what the layer of its score gets.
+
+    Args:
+        critic: The critic, a `keras.Model(inputs, outputs)`.
+        heads: The width of each output by name.
+
+    Raises:
+        IncompatibleError: Its layers are not known, or it has an output of such a name.
+    """
+    output = critic.output if isinstance(critic.output, dict) else {"score": critic.output}
+    if twice := sorted(set(output) & set(heads)):
+        raise ganlab.IncompatibleError(
+            f"The critic {critic.name!r} has an output {twice[0]!r} already. Give the head another name."
+        )
+    return keras.Model(critic.input, {**output, **heads_of(critic, heads)}, name=critic.name)
+
+
+def heads_of(critic: keras.Model, heads: Mapping[str, int]) -> dict[str, Any]:
+    """Outputs that are linear in what the layer of a critic's score gets; arguments and errors as of `with_heads`."""
+    if not getattr(critic, "inputs", None):
+        raise ganlab.IncompatibleError(
+            f"The critic {critic.name!r} does not show its layers, so no head can share them. Use an architecture "
+            "whose critic is a keras.Model(inputs, outputs)."
+        )
+    score = critic.output["score"] if isinstance(critic.output, dict) else critic.output
+    last = score._keras_history.operation
+    if isinstance(last, keras.Model):
+        raise ganlab.IncompatibleError(
+            f"The score of the critic {critic.name!r} is that of a model in it, {last.name!r}, whose layers it does "
+            "not show. Put architectures.with_head inside the architecture that adds to its critic, not around it."
+        )
+    features = last.input
+    if isinstance(features, (list, tuple)):  # a layer of features and labels
+        features = features[0]
+    return {name: keras.layers.Dense(width, dtype="float32", name=name)(features) for name, width in heads.items()}
 
 
 def kernel_start(kind: str, *, rectified: bool = False) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import ganlab
 from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.augmentations.changes import CHANGES, chosen
+from ganlab_builtin.augmentations.changes import CHANGES, alone, chosen
 
 _INNER = "augmentation/"
 PAPER = "flip,rotate,translate,scale,turn,stretch,turn,shift,brightness,contrast,invert,hue,saturation"
@@ -83,6 +83,7 @@ class ADA(ganlab.Augmentation):
         if self.augmentation:
             on = replica.uniform([x.shape[0]]) < probability
             changed = self.augmentation.apply(x, self._inner(state), replica)
+            changed = alone(changed, "augmentations.ada.augmentation")
             return tf.where(tf.reshape(on, [-1, *[1] * (len(x.shape) - 1)]), changed, x)
         if len(x.shape) != 4:
             raise ganlab.IncompatibleError(

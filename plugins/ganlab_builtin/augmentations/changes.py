@@ -138,6 +138,19 @@ CHANGES = {
 }
 
 
+def alone(given: tf.Tensor | tuple[tf.Tensor, object], where: str) -> tf.Tensor:
+    """Changed examples without side outputs.
+
+    Raises:
+        IncompatibleError: There are side outputs, which nothing inside another component takes.
+    """
+    if isinstance(given, tuple):
+        raise ganlab.IncompatibleError(
+            f"{where} has side outputs, which no critic gets from inside there. Put it in experiment.augmentations."
+        )
+    return given
+
+
 def chosen(setting: str, text: str, known: Collection[str]) -> tuple[str, ...]:
     """The names in a text, in order, separated by commas.
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.augmentations.changes import alone
 
 
 class AugmentationConsistency(ganlab.Constraint):
@@ -53,4 +54,5 @@ class AugmentationConsistency(ganlab.Constraint):
         return total
 
     def _difference(self, critic: ganlab.Critic, x: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
-        return critic(x) - critic(self.augmentation.apply(x, self.augmentation.initial_state(), replica))
+        changed = self.augmentation.apply(x, self.augmentation.initial_state(), replica)
+        return critic(x) - critic(alone(changed, "constraints.augmentation_consistency.augmentation"))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.characters import Characters
 from ganlab_builtin.datasets.digits import Digits
+from ganlab_builtin.datasets.edges import Edges
 from ganlab_builtin.datasets.glyphs import Glyphs
+from ganlab_builtin.datasets.idx import Idx
 from ganlab_builtin.datasets.image_folder import ImageFolder
 from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
@@ -13,6 +16,8 @@ from ganlab_builtin.datasets.min_funnels import MinFunnels
 from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
 from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
+from ganlab_builtin.datasets.showers import Showers
+from ganlab_builtin.datasets.stacked import StackedMnist
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
 from ganlab_builtin.datasets.tfrecords import TFRecords
@@ -24,15 +29,20 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     """The datasets of this package."""
     return {
         "arrays": Arrays,
+        "characters": Characters,
         "digits": Digits,
+        "edges": Edges,
         "gaussian_grid": GaussianGrid,
         "gaussian_ring": GaussianRing,
         "glyphs": Glyphs,
+        "idx": Idx,
         "image_folder": ImageFolder,
         "keras": KerasImages,
         "min_funnels": MinFunnels,
         "moved_examples": MovedExamples,
         "photo_patches": PhotoPatches,
+        "showers": Showers,
+        "stacked_mnist": StackedMnist,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
         "tfrecords": TFRecords,
@@ -44,16 +54,21 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
 
 __all__ = [
     "Arrays",
+    "Characters",
     "Digits",
+    "Edges",
     "GaussianGrid",
     "GaussianMixture",
     "GaussianRing",
     "Glyphs",
+    "Idx",
     "ImageFolder",
     "KerasImages",
     "MinFunnels",
     "MovedExamples",
     "PhotoPatches",
+    "Showers",
+    "StackedMnist",
     "SwissRoll",
     "TFRecords",
     "TfdsImages",

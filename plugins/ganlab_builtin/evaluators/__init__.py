@@ -6,10 +6,13 @@ import ganlab
 from ganlab_builtin.evaluators.by_class import ClassFrechetDistance, LabelAccuracy
 from ganlab_builtin.evaluators.classifying import ClassifierScore
 from ganlab_builtin.evaluators.frechet import FrechetDistance
+from ganlab_builtin.evaluators.given import ConditionAccuracy, Reconstruction
 from ganlab_builtin.evaluators.kernel import KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
+from ganlab_builtin.evaluators.ngrams import NGrams
 from ganlab_builtin.evaluators.published_scores import PublishedScores
+from ganlab_builtin.evaluators.stacked import StackedModes
 from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 
 
@@ -19,13 +22,17 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
     return {
         "class_frechet_distance": ClassFrechetDistance,
         "classifier_score": ClassifierScore,
+        "condition_accuracy": ConditionAccuracy,
         "density_coverage": DensityCoverage,
         "exact_w1": ExactW1,
         "frechet_distance": FrechetDistance,
         "kid": KernelDistance,
         "label_accuracy": LabelAccuracy,
         "mode_coverage": ModeCoverage,
+        "ngrams": NGrams,
         "precision_recall": PrecisionRecall,
         "published_scores": PublishedScores,
+        "reconstruction": Reconstruction,
         "sliced_wasserstein": SlicedWasserstein,
+        "stacked_modes": StackedModes,
     }

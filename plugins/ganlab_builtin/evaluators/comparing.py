@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -141,6 +142,26 @@ def real_examples(dataset: ganlab.Dataset, numbers: np.ndarray, seed: int) -> np
     starts = range(0, len(numbers), _BLOCK)
     blocks = (tf.constant(numbers[start : start + _BLOCK], tf.int64) for start in starts)
     return np.concatenate([np.asarray(dataset.examples(block, seed)) for block in blocks])
+
+
+def in_pieces(
+    evaluator: str, sample: Callable[..., Any], shape: tuple[int, ...], *, samples: int, seed: int, most: int
+) -> Iterator[np.ndarray]:
+    """Samples, in parts of at most so many; a sampler that cannot begin with a later one is asked once.
+
+    Raises:
+        IncompatibleError: They are not of the examples' shape.
+    """
+    whole = None if "start" in inspect.signature(sample).parameters else np.asarray(sample(samples, seed))
+    for start in range(0, samples, most):
+        n = min(most, samples - start)
+        x = np.asarray(sample(n, seed, start=start)) if whole is None else whole[start : start + n]
+        if x.shape != (n, *shape):
+            raise ganlab.IncompatibleError(
+                f"evaluators.{evaluator} drew samples of shape {x.shape[1:]}, and the examples are of shape {shape}: "
+                "they cannot be compared."
+            )
+        yield x
 
 
 def _digest(*samples: np.ndarray) -> bytes:

@@ -85,7 +85,7 @@ class ModeCoverage(ganlab.Evaluator):
         return {
             "modes": float(np.count_nonzero(counts)),
             "high_quality": float(np.mean(high_quality)),
-            "reverse_kl": _divergence_from_uniform(counts),
+            "reverse_kl": divergence_from_uniform(counts),
         }
 
     def limits(self, dataset: ganlab.Dataset) -> Mapping[str, tuple[float, float]]:
@@ -105,12 +105,7 @@ class ModeCoverage(ganlab.Evaluator):
                 f"{figures['high_quality']:.1%} of the samples are near a mode: the others are nowhere near the data. "
                 "Train longer, or see in critic/loss and the constraint's metrics whether the critic holds."
             )
-        if figures["reverse_kl"] > _HALF:
-            return (
-                f"The samples are spread as if over {math.exp(-figures['reverse_kl']):.0%} of the modes: others are "
-                f"lost or rare (reverse_kl {figures['reverse_kl']:.2g}). Try a larger experiment.critic_steps or batch."
-            )
-        return None
+        return uneven(figures["reverse_kl"])
 
 
 def _mixture(dataset: ganlab.Dataset) -> tuple[np.ndarray, float]:
@@ -124,7 +119,18 @@ def _mixture(dataset: ganlab.Dataset) -> tuple[np.ndarray, float]:
     return np.asarray(modes, np.float64), float(std)
 
 
-def _divergence_from_uniform(counts: np.ndarray) -> float:
+def uneven(reverse_kl: float) -> str | None:
+    """A complaint of samples that are spread as if over less than half of the modes."""
+    if reverse_kl <= _HALF:
+        return None
+    return (
+        f"The samples are spread as if over {math.exp(-reverse_kl):.0%} of the modes: others are lost or rare "
+        f"(reverse_kl {reverse_kl:.2g}). Try a larger experiment.critic_steps or batch."
+    )
+
+
+def divergence_from_uniform(counts: np.ndarray) -> float:
+    """The Kullback-Leibler divergence of frequencies `(k,)` from even ones, in nats; `log k` of none."""
     total = counts.sum()
     if total == 0:
         return math.log(len(counts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -16,7 +16,7 @@ from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import statistics_file
 from ganlab_builtin.evaluators.classifying import score
-from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample
+from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample, in_pieces
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
@@ -148,10 +148,10 @@ class PublishedScores(OverFeatures):
             ConfigError: The file of statistics cannot be used.
         """
         self.features.prepare(dataset)
-        count = self._reference_size(dataset)
+        count, shape = self._reference_size(dataset), tuple(dataset.sample_shape)
         with rows_in_a_file() as generated, rows_in_a_file() as real, rows_in_a_file() as probabilities:
             moments = Moments()
-            for x in self._samples(sample, tuple(dataset.sample_shape)):
+            for x in in_pieces("published_scores", sample, shape, samples=self.samples, seed=self.seed, most=_PIECE):
                 rows = self._embedded(x)
                 moments.add(rows)
                 generated.add(rows)
@@ -206,19 +206,6 @@ class PublishedScores(OverFeatures):
                     f"Set {_SELECTOR}.{name} lower."
                 )
         return count
-
-    def _samples(self, sample: Sample, shape: tuple[int, ...]) -> Iterator[np.ndarray]:
-        draw: Callable[..., Any] = sample
-        whole = None if _takes_start(draw) else np.asarray(draw(self.samples, self.seed))
-        for start in range(0, self.samples, _PIECE):
-            n = min(_PIECE, self.samples - start)
-            x = whole[start : start + n] if whole is not None else np.asarray(draw(n, self.seed, start=start))
-            if x.shape != (n, *shape):
-                raise ganlab.IncompatibleError(
-                    f"{_SELECTOR} drew samples of shape {x.shape[1:]}, and the examples are of shape {shape}: they "
-                    "cannot be compared."
-                )
-            yield x
 
     def _embedded(self, x: np.ndarray) -> np.ndarray:
         return np.asarray(self.features.embed(x), np.float64)
@@ -336,12 +323,6 @@ def _inception_score(probabilities: Rows, splits: int) -> dict[str, float]:
     edges = [i * probabilities.count // splits for i in range(splits + 1)]
     scores = [score(probabilities.take(np.arange(*part))) for part in itertools.pairwise(edges)]
     return {"inception_score": float(np.mean(scores)), "inception_score_deviation": float(np.std(scores))}
-
-
-def _takes_start(draw: Callable[..., Any]) -> bool:
-    import inspect
-
-    return "start" in inspect.signature(draw).parameters
 
 
 def _near(stored: Any, computed: list[float]) -> bool:

@@ -78,8 +78,7 @@ class Classifier(ganlab.Features):
         path = storing.path("classifier", dataset, {"version": _VERSION, **asdict(settings)})
         stored = storing.load(path)
         accuracy = stored.facts.get("held_out_accuracy") if stored is not None else None
-        shapes = [tuple(v.shape) for v in model.weights]
-        if stored is not None and isinstance(accuracy, float) and [a.shape for a in stored.arrays] == shapes:
+        if stored is not None and isinstance(accuracy, float) and _fits(stored.arrays, model.get_weights()):
             model.set_weights(stored.arrays)
             source = f"read from {path}"
         else:
@@ -136,6 +135,12 @@ class Classifier(ganlab.Features):
     def _check_prepared(self) -> None:
         if self._model is None:
             raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
+
+
+def _fits(arrays: list[np.ndarray], weights: list[np.ndarray]) -> bool:
+    """Whether arrays can be a network's weights: of these shapes and dtypes, and finite."""
+    kinds = [[(a.shape, a.dtype) for a in some] for some in (arrays, weights)]
+    return kinds[0] == kinds[1] and all(np.isfinite(array).all() for array in arrays)
 
 
 def _say(text: str) -> None:

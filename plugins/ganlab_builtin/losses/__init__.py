@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.losses.batches import Sinkhorn, Sliced
 from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
 from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
@@ -10,9 +11,12 @@ from ganlab_builtin.losses.features import FeatureMatching
 from ganlab_builtin.losses.foresight import Consensus, Unrolled
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.inference import ALI
+from ganlab_builtin.losses.information import Info
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
+from ganlab_builtin.losses.self_supervised import SelfSupervised
+from ganlab_builtin.losses.translation import Cycle, NeuralOT, Pix2Pix
 from ganlab_builtin.losses.transport import CTransform
 
 
@@ -25,17 +29,24 @@ def ganlab_losses() -> dict[str, type]:
         "c_transform": CTransform,
         "consensus": Consensus,
         "cramer": Cramer,
+        "cycle": Cycle,
         "d2d_ce": D2DCrossEntropy,
         "feature_matching": FeatureMatching,
         "hinge": Hinge,
         "hkr": HKR,
+        "info": Info,
         "kr": KR,
         "least_squares": LeastSquares,
         "mmd": MMD,
         "multi_hinge": MultiHinge,
+        "neural_ot": NeuralOT,
         "non_saturating": NonSaturating,
+        "pix2pix": Pix2Pix,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
+        "self_supervised": SelfSupervised,
+        "sinkhorn": Sinkhorn,
+        "sliced": Sliced,
         "top_k": TopK,
         "unrolled": Unrolled,
         "wasserstein": Wasserstein,

@@ -18,6 +18,7 @@ class AroundAGame(ganlab.Loss):
     ) -> None:
         """Takes the game, and what the loss around it needs itself."""
         self.game = game
+        self.ready = game.ready  # type: ignore[method-assign]
         self.pairs, self.labels = pairs or game.pairs, labels or game.labels
         self.outputs = tuple(dict.fromkeys((*outputs, *game.outputs)))
 

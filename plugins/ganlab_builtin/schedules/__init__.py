@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import ganlab
+from ganlab_builtin.schedules.bursts import Bursts
 from ganlab_builtin.schedules.curves import ConstantThenLinear, Cosine, Linear, Warmup
 
 
 @ganlab.hookimpl
 def ganlab_schedules() -> dict[str, type[ganlab.Schedule]]:
     """The schedules of this package."""
-    return {"constant_then_linear": ConstantThenLinear, "cosine": Cosine, "linear": Linear, "warmup": Warmup}
+    return {
+        "bursts": Bursts,
+        "constant_then_linear": ConstantThenLinear,
+        "cosine": Cosine,
+        "linear": Linear,
+        "warmup": Warmup,
+    }

@@ -9,10 +9,21 @@ import pytest
 import tensorflow as tf
 
 from ganlab import Architecture, Batch, Constraint, Dataset, Loss, functional
-from ganlab.engine import SCORE, Draws, Network, ReplicaView, build_networks, latents_of_samples, noise, read
+from ganlab.engine import (
+    SCORE,
+    Draws,
+    Network,
+    ReplicaView,
+    build_networks,
+    given_rows,
+    latents_of_samples,
+    noise,
+    read,
+)
 from ganlab.errors import GanlabError, IncompatibleError
 from ganlab_verify import lab
 from ganlab_verify.derivatives import moved
+from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.critic_bench import Bench
 from ganlab_verify.testing.finite import gradients
@@ -61,7 +72,7 @@ class ArchitectureConformance(TrainedConformance):
         settings: dict[str, Any] = {"architecture": architecture, "dataset": dataset, "batch_size": 4}
         if (loss := self.loss()) is not None:
             settings |= {"loss": loss, "constraints": [Constraint()]}
-        elif len(self._networks) > 2 or not self._networks["critic"].input_shape:
+        elif len(self._networks) > 2 or not (self._networks["critic"].input_shape or self._networks["critic"].given):
             pytest.skip("Only a loss that calls its networks by name trains it: return one from the method loss.")
         # Batch normalization does not work under a penalty that takes each example alone.
         return settings | ({"constraints": []} if self._networks["critic"].synchronizes else {})
@@ -193,6 +204,22 @@ class ArchitectureConformance(TrainedConformance):
                 )
 
     @check()
+    def test_conditions_and_sources_change_the_outputs(self) -> None:
+        """Where a network takes conditions or a source, other ones change a sample, or a score."""
+        taking = {role: network.given for role, network in self._networks.items() if network.given}
+        if not taking:
+            pytest.skip("It takes no conditions and no source.")
+        examples = _examples(self.make(), self._shape).examples(tf.range(4, dtype=tf.int64), 0)
+        for role, names in taking.items():
+            x = self._latent(4) if role == "generator" else examples
+            one = self._outputs(self._networks[role], x, moving=True)
+            for name in names:
+                other = self._outputs(self._networks[role], x, of=1, moving=True, only=name)
+                a, b = (np.asarray(y[SCORE] if isinstance(y, dict) else y) for y in (one, other))
+                if np.allclose(a, b, rtol=1e-6, atol=1e-7):
+                    fail(f"The {role}'s output is the same for another {name}: use that input, or leave it out.")
+
+    @check()
     def test_penalties_on_gradients_can_be_taken(self) -> None:
         """The critic can be differentiated twice, and finite gradients reach both networks."""
         self._check_gradients()
@@ -203,7 +230,7 @@ class ArchitectureConformance(TrainedConformance):
         self._check_gradients(precision="mixed_bfloat16")
 
     def _check_gradients(self, **settings: Any) -> None:
-        if not self._networks["critic"].input_shape:
+        if not (self._networks["critic"].input_shape or self._networks["critic"].given):
             pytest.skip("A critic with inputs beside examples does not work with a penalty on gradients.")
         if self._networks["critic"].synchronizes:
             pytest.skip("A critic with batch normalization does not work with a penalty on gradients.")
@@ -219,16 +246,31 @@ class ArchitectureConformance(TrainedConformance):
         return y[SCORE] if isinstance(y, dict) else y
 
     def _outputs(
-        self, network: Network, x: tf.Tensor, *, training: bool = True, of: int = 0, moving: bool = False
+        self,
+        network: Network,
+        x: tf.Tensor,
+        *,
+        training: bool = True,
+        of: int = 0,
+        moving: bool = False,
+        only: str = "",
     ) -> Any:
-        """The outputs of a network for labels shifted by `of`; with `moving`, for other weights than the first."""
+        """The outputs of a network for labels shifted by `of`, or for other rows of what `only` names.
+
+        With `moving`, for other weights than the first.
+        """
         draws = Draws(0, x.shape[0], tf.constant(0, tf.int64), tf.constant(0, tf.int32))
         view = ReplicaView("network", noise.LAYERS, draws, None)
         weights = read(network.weights)
         if moving:  # scales and embeddings may begin at zero
             weights = moved({name: value.numpy() for name, value in weights.items()}, list(weights))
-        labels = (_labels(x.shape[0]) + of) % _CLASSES
-        return network(x, weights, read(network.buffers), labels=labels, noise=view, training=training)[0]
+        given = {"labels": (_labels(x.shape[0]) + (0 if only else of)) % _CLASSES}
+        data = _examples(self.make(), self._shape)
+        for name, (_, method, *_rest) in given_rows(data).items():
+            if name != "labels":
+                numbers = tf.range(x.shape[0], dtype=tf.int64) + (1000 * of if name == only else 0)
+                given[name] = getattr(data, method)(numbers, 0)
+        return network(x, weights, read(network.buffers), given=given, noise=view, training=training)[0]
 
 
 class _Noise(Dataset):
@@ -258,9 +300,9 @@ def _labels(n: int) -> tf.Tensor:
     return tf.range(n, dtype=tf.int64) % _CLASSES
 
 
-def _examples(architecture: Architecture, shape: tuple[int, ...]) -> _Noise:
-    """Examples for an architecture, with labels if it takes them."""
-    return (_Labelled if architecture.conditional else _Noise)(shape)
+def _examples(architecture: Architecture, shape: tuple[int, ...]) -> Dataset:
+    """Examples for an architecture, with labels if it takes them, and with conditions and sources."""
+    return parts.Given((_Labelled if architecture.conditional else _Noise)(shape))
 
 
 def _built(architecture: Architecture, shape: tuple[int, ...]) -> dict[str, Network]:

@@ -8,12 +8,11 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Augmentation, Dataset
-from ganlab.engine import Augmentations
+from ganlab.engine import Augmentations, Draws
 from ganlab.errors import IncompatibleError
 from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
-from ganlab_verify.testing.critic_bench import Noted
 from ganlab_verify.testing.trained import TrainedConformance
 
 _ROUNDING = 1e-5
@@ -49,12 +48,18 @@ class AugmentationConformance(TrainedConformance):
             return parts.Images()
         return parts.Points()
 
-    def _applied(self, dataset: Dataset, draws: Noted | None = None, x: tf.Tensor | None = None) -> tf.Tensor:
+    def _applied(self, dataset: Dataset, draws: Draws | None = None, x: tf.Tensor | None = None) -> tf.Tensor:
         """The changed examples, the first of the dataset unless others are given."""
+        return self._with_side(dataset, draws, x)[0]
+
+    def _with_side(
+        self, dataset: Dataset, draws: Draws | None = None, x: tf.Tensor | None = None
+    ) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
         made = self.make()
         applied = Augmentations([made], [type(made).__name__])
         given = self._examples(dataset) if x is None else x
-        return applied.apply(given, applied.initialize(), draws or _draws(), "real")
+        changed, side = applied.apply({"real": given}, applied.initialize(), draws or _draws())
+        return changed["real"], side
 
     @staticmethod
     def _examples(dataset: Dataset) -> tf.Tensor:
@@ -86,6 +91,19 @@ class AugmentationConformance(TrainedConformance):
                 )
 
     @check()
+    def test_side_outputs_are_drawn(self) -> None:
+        """Side outputs do not depend on the examples: a row's holds for the real example and for the sample."""
+        dataset = self._dataset()
+        x = self._examples(dataset)
+        _, side = self._with_side(dataset, x=x)
+        _, other = self._with_side(dataset, x=1.0 - 0.5 * x)
+        if bad := [name for name, value in side.items() if not np.array_equal(value, other[name])]:
+            fail(
+                f"apply returns {bad[0]} by what the examples are; it must be drawn, because real examples and samples "
+                "have different values and one side output a row. Draw it from replica.uniform or replica.normal."
+            )
+
+    @check()
     def test_gradients_reach_the_examples(self) -> None:
         """The generator learns through it: its gradient by the examples exists, is finite and is not all zero."""
         dataset = self._dataset()
@@ -100,12 +118,12 @@ class AugmentationConformance(TrainedConformance):
             fail("The gradient by the examples is not finite.")
 
 
-def _draws(**given: Any) -> Noted:
+def _draws(**given: Any) -> Draws:
     made = {"local_batch": parts.BATCH, **given}
-    return Noted(seed=0, step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
+    return Draws(seed=0, step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
 
 
-def _again(draws: Noted, rows: np.ndarray) -> Noted:
+def _again(draws: Draws, rows: np.ndarray) -> Draws:
     """The same random numbers for the same examples, in another order or for fewer of them."""
     return _draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in draws.taken])
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,22 +29,6 @@ _ADVANCE, _PENALTY = noise.CONSTRAINTS, noise.CONSTRAINTS + 1
 # The first update of plain gradient descent moves a network by this part of its weights: far above rounding, and so
 # little that a steep penalty does not make the critic diverge.
 _MOVE = 0.02
-
-
-@dataclass
-class Noted(Draws):
-    """Draws that are recorded, to be used again for other examples.
-
-    Attributes:
-        taken: The drawn tensors, in order.
-    """
-
-    taken: list[tf.Tensor] = field(default_factory=list)
-
-    def take(self, kind: Any, shape: Any, stream: int) -> tf.Tensor:
-        """The next draw of a stream."""
-        self.taken.append(super().take(kind, shape, stream))
-        return self.taken[-1]
 
 
 class Bench:
@@ -86,15 +69,15 @@ class Bench:
         """The argument `state` of the constraint's methods in the update."""
         return {**self.advanced, **self.parameters}
 
-    def draws(self, **parts: Any) -> Noted:
+    def draws(self, **parts: Any) -> Draws:
         """The random numbers of the first update, on the first replica."""
         made = {"seed": self._seed, "local_batch": self.experiment.local_batch, **parts}
-        return Noted(step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
+        return Draws(step=tf.constant(0, tf.int64), replica=tf.constant(0, tf.int32), **made)
 
     def plain_critic(self, draws: Draws) -> Critic:
         """The critic after reparameterization and before any transform, in training mode."""
-        buffers, labels = read(self.state.critic.buffers), self.data.get("labels")
-        return Calls(self.state.critic.network, self.effective, buffers, labels, draws, noise.CRITIC_LAYERS)
+        buffers = read(self.state.critic.buffers)
+        return Calls(self.state.critic.network, self.effective, buffers, self.data, draws, noise.CRITIC_LAYERS)
 
     def advance(self, draws: Draws) -> Any:
         """The constraint's `advance`."""
@@ -165,8 +148,9 @@ class Bench:
     def _data(self) -> dict[str, tf.Tensor]:
         dataset, numbers = self.experiment.dataset, tf.range(self.experiment.batch_size, dtype=tf.int64)
         data = {"real": tf.convert_to_tensor(dataset.examples(numbers, self._seed))}
-        if dataset.classes is not None:
-            data["labels"] = tf.cast(optional.call(dataset.labels, numbers, seed=self._seed), tf.int64)
+        for name, (of, method, *_) in self.experiment.given.items():
+            data[name] = tf.convert_to_tensor(optional.call(getattr(of, method), numbers, seed=self._seed))
+            data[name] = tf.cast(data[name], tf.int64 if name == "labels" else tf.float32)
         return self._step.critic.completed(self.draws(), self.state.values(), data)[0]
 
     def _critic(self, draws: Draws) -> Critic:

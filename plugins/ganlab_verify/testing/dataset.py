@@ -38,15 +38,23 @@ class DatasetConformance(TrainedConformance):
         return np.unique(np.linspace(0, 10**9 if size is None else size - 1, 12).astype(np.int64))
 
     def _examples(self, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
+        return self._rows("examples", numbers, dataset)
+
+    def _rows(self, method: str, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
         source = self.make() if dataset is None else dataset
-        with plugin_code(type(source).__name__, "examples"):
-            return np.asarray(source.examples(tf.constant(numbers), _SEED))
+        with plugin_code(type(source).__name__, method):
+            return np.asarray(getattr(source, method)(tf.constant(numbers), _SEED))
+
+    def _methods(self, dataset: Dataset) -> list[str]:
+        """The methods that give rows: `examples`, and `conditions` and `sources` where it declares their shapes."""
+        shapes = {"examples": dataset.sample_shape, "conditions": dataset.condition_shape}
+        return [name for name, shape in {**shapes, "sources": dataset.source_shape}.items() if shape is not None]
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
-        """It declares its sizes, and returns float32 examples of them, also when it is traced for training."""
+        """It declares its sizes, and returns float32 rows of them, also when it is traced for training."""
         experiment = self._experiment()
-        Inputs(experiment).examples(tf.constant(0, tf.int64), 0)
+        Inputs(experiment).of(tf.constant(0, tf.int64), 0)
         numbers, shape = self._numbers, tuple(experiment.dataset.sample_shape)
         examples = self._examples(numbers)
         if examples.shape != (len(numbers), *shape) or examples.dtype != np.float32:
@@ -58,9 +66,10 @@ class DatasetConformance(TrainedConformance):
     @check()
     def test_values_are_finite(self) -> None:
         """Every value is finite, and images lie in [-1, 1]."""
+        for method in self._methods(self.make()):
+            if not np.isfinite(self._rows(method, self._numbers)).all():
+                fail(f"{method} has a value that is not finite.")
         examples = self._examples(self._numbers)
-        if not np.isfinite(examples).all():
-            fail("An example has a value that is not finite.")
         if examples.ndim == 4 and np.abs(examples).max() > 1:
             fail(
                 f"An image has the value {np.abs(examples).max():.4g}; images lie in [-1, 1]: use x / 127.5 - 1 for "
@@ -71,20 +80,21 @@ class DatasetConformance(TrainedConformance):
     def test_examples_are_a_pure_function_of_their_numbers(self) -> None:
         """An example is the same in any order, in any batch, at any time, from any object."""
         dataset, numbers = self.make(), self._numbers
-        examples = self._examples(numbers, dataset)
-        again = {
-            "requested again": self._examples(numbers, dataset),
-            "requested in another order": self._examples(numbers[::-1].copy(), dataset)[::-1],
-            "requested alone": np.concatenate([self._examples(n, dataset) for n in numbers[:, None]]),
-            "made by another object with the same parameters": self._examples(numbers),
-        }
-        for how, others in again.items():
-            if not np.allclose(others, examples, rtol=1e-6, atol=1e-6):
-                fail(
-                    f"An example differs when {how}. examples(numbers, seed) must be a pure function: no iterator, no "
-                    "counter, no random numbers except those that belong to an example "
-                    "(ganlab.functional.example_uniform and example_normal)."
-                )
+        for method in self._methods(dataset):
+            rows = self._rows(method, numbers, dataset)
+            again = {
+                "requested again": self._rows(method, numbers, dataset),
+                "requested in another order": self._rows(method, numbers[::-1].copy(), dataset)[::-1],
+                "requested alone": np.concatenate([self._rows(method, n, dataset) for n in numbers[:, None]]),
+                "made by another object with the same parameters": self._rows(method, numbers),
+            }
+            for how, others in again.items():
+                if not np.allclose(others, rows, rtol=1e-6, atol=1e-6):
+                    fail(
+                        f"An example differs when {how}. {method}(numbers, seed) must be a pure function: no iterator, "
+                        "no counter, no random numbers except those that belong to an example "
+                        "(ganlab.functional.example_uniform and example_normal)."
+                    )
 
     @check()
     def test_a_traced_call_gives_the_same(self) -> None:

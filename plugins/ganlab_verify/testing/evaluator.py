@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from ganlab import Dataset, Evaluator
 from ganlab.commands import plugin_code
-from ganlab.engine import optional
+from ganlab.engine import given_rows, optional
 from ganlab.errors import IncompatibleError
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import Conformance, check, fail
@@ -30,11 +30,27 @@ class _Samples:
         self._dataset, self.classes = dataset, dataset.classes
 
     def __call__(
-        self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0
+        self,
+        n: int,
+        seed: int,
+        labels: Sequence[int] | np.ndarray | None = None,
+        *,
+        start: int = 0,
+        conditions: np.ndarray | None = None,
+        source: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Samples, `(n, *sample_shape)` float32, of these classes."""
+        """Samples, `(n, *sample_shape)` float32, of these classes, whatever else is asked."""
+        del conditions, source
         numbers = np.arange(start, start + n) if labels is None else self._of_classes(labels)
         return np.array(self._dataset.examples(tf.constant(numbers, tf.int64), seed + 1))
+
+    def given(self, n: int, seed: int, start: int = 0) -> dict[str, np.ndarray]:
+        """The labels, conditions and sources of those examples, as far as there are some."""
+        numbers = tf.range(start, start + n, dtype=tf.int64)
+        return {
+            name: np.asarray(optional.call(getattr(of, method), numbers, seed=seed + 1))
+            for name, (of, method, *_) in given_rows(self._dataset).items()
+        }
 
     def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
         """The number of an example of each class, or of any where the dataset's first have none of it."""
@@ -68,7 +84,7 @@ class EvaluatorConformance(Conformance):
         own = self.dataset()
         if self.sample_shape or type(self).dataset is not EvaluatorConformance.dataset:
             return own
-        for dataset in (own, parts.Images(), parts.LabelledPoints()):
+        for dataset in (own, parts.Images(), parts.LabelledPoints(), parts.Given(own)):
             try:
                 self._evaluated(dataset)
             except IncompatibleError:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ganlab import Architecture, Batch, Constraint, Loss
 from ganlab.commands import plugin_code
-from ganlab.engine import Draws, Log, ReplicaView, TrainingState, noise, optional, scores_itself
+from ganlab.engine import Draws, Log, ReplicaView, TrainingState, has_own, noise, optional
 from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
@@ -45,16 +45,18 @@ class LossConformance(TrainedConformance):
         return None
 
     def _parts(self) -> dict[str, Any]:
-        loss, dataset = self.make(), parts.dataset(self.sample_shape)
+        loss, dataset = self.make(), parts.Given(parts.dataset(self.sample_shape))
         if (architecture := self.architecture()) is not None:
             return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
-        if scores_itself(loss) or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+        if has_own(loss, "scores") or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
             pytest.skip("It calls networks by name: return an architecture that has them from the method architecture.")
         if not (loss.labels or loss.outputs):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
-            return {"loss": loss, "architecture": networks, "dataset": dataset}
+            # A loss without a critic compares batches: there is nothing to constrain, and there are no scores.
+            constraints: dict[str, Any] = {} if has_own(loss, "critic") else {"constraints": []}
+            return {"loss": loss, "architecture": networks, "dataset": dataset, **constraints}
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
-        return {"loss": loss, "architecture": networks, "dataset": parts.LabelledPoints(self.sample_shape)}
+        return {"loss": loss, "architecture": networks, "dataset": parts.Given(parts.LabelledPoints(self.sample_shape))}
 
     def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE, changed: float = 0.0) -> dict[str, tf.Tensor]:
         return self._of(self.make(), tf.constant(real), tf.constant(fake), changed)
@@ -78,6 +80,8 @@ class LossConformance(TrainedConformance):
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
+        if not has_own(loss, "critic"):
+            scores = {"generator": []}
         networks, losses = self._networks(loss, draws), {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
@@ -172,6 +176,13 @@ class LossConformance(TrainedConformance):
             for method, value in values.items()
         }
 
+    def _shape_of(self, output: str) -> tuple[int, ...]:
+        """The shape of an output of the critic: that of its own architecture, if it has one."""
+        if (architecture := self.architecture()) is None:
+            return (_CLASSES if output == "logits" else 8,)
+        critic = self.once("critic", lambda: optional.call(architecture.critic, self.sample_shape, classes=_CLASSES))
+        return tuple(critic.output[output].shape[1:])
+
     def _batch(self, loss: Loss, rows: int, changed: float) -> Batch:
         """A batch of labels, outputs and examples for a loss."""
         random, architecture = np.random.default_rng(0), self.architecture()
@@ -182,7 +193,7 @@ class LossConformance(TrainedConformance):
             return tf.constant(values)
 
         def outputs() -> dict[str, tf.Tensor]:
-            return {name: drawn(_CLASSES if name == "logits" else 8) for name in loss.outputs if name != "score"}
+            return {name: drawn(*self._shape_of(name)) for name in loss.outputs if name != "score"}
 
         real_outputs, fake_outputs = outputs(), outputs()
         return Batch(
@@ -194,4 +205,6 @@ class LossConformance(TrainedConformance):
             latent=tf.zeros([rows, self.latent_dim if architecture is None else int(architecture.latent_dim)]),
             real_outputs=real_outputs,
             fake_outputs=fake_outputs,
+            conditions=drawn(2),
+            source=drawn(*self.sample_shape),
         )

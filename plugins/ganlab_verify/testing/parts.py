@@ -97,6 +97,32 @@ class Vectors(Points):
         return tf.concat([points, example_normal(numbers, length, seed + 7)], axis=1)[:, :length]
 
 
+class Given(Dataset):
+    """A dataset with conditions and sources: two numbers, and an example of another number."""
+
+    condition_shape = (2,)
+
+    def __init__(self, plain: Dataset) -> None:
+        self._plain, self.sample_shape, self.classes = plain, plain.sample_shape, plain.classes
+        self.source_shape: tuple[int, ...] = plain.sample_shape
+
+    def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The dataset's own."""
+        return self._plain.examples(numbers, seed)
+
+    def labels(self, numbers: tf.Tensor) -> tf.Tensor:
+        """The dataset's own."""
+        return self._plain.labels(numbers)
+
+    def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """Standard normal numbers."""
+        return example_normal(numbers, 2, seed, stream=5)
+
+    def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The examples a million further."""
+        return self._plain.examples(numbers + 10**6, seed)
+
+
 def dataset(sample_shape: tuple[int, ...]) -> Dataset:
     """Data of a shape: points, vectors, or images."""
     if len(sample_shape) > 1:

@@ -10,8 +10,9 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Batch
+from ganlab.engine import Draws
 from ganlab_verify.lab import FLOOR
-from ganlab_verify.testing.critic_bench import Bench, Noted
+from ganlab_verify.testing.critic_bench import Bench
 
 # Relative to the largest value: the float32 rounding of sums in another order.
 _ROUNDING = 1e-4
@@ -23,7 +24,7 @@ _MIXES = (
     "replica.mean, replica.sum or replica.max."
 )
 
-Rows = Callable[[Noted, Batch], tf.Tensor]
+Rows = Callable[[Draws, Batch], tf.Tensor]
 
 
 def unruly(bench: Bench) -> Iterator[str]:
@@ -33,7 +34,7 @@ def unruly(bench: Bench) -> Iterator[str]:
     if bench.penalty(bench.draws()) is None:
         return
 
-    def penalty(draws: Noted, batch: Batch) -> tf.Tensor:
+    def penalty(draws: Draws, batch: Batch) -> tf.Tensor:
         value = bench.penalty(draws, batch=batch, replicas=batch.size // batch.real.shape[0])
         return tf.convert_to_tensor(0.0 if value is None else value)
 
@@ -96,7 +97,7 @@ class _Rule:
             f"depends on the other examples, or on their number. {_MIXES}"
         )
 
-    def _again(self, rows: np.ndarray) -> Noted:
+    def _again(self, rows: np.ndarray) -> Draws:
         """The same random numbers for the same examples, in another order or for fewer of them."""
         return self._bench.draws(local_batch=len(rows), given=[tf.gather(value, rows) for value in self._draws.taken])
 

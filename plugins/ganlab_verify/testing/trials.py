@@ -38,7 +38,8 @@ class Trainings:
     @cached_property
     def rates(self) -> tuple[float, float]:
         """The learning rates of all its trainings."""
-        return Bench(self.experiment()).rates()
+        experiment = self.experiment()
+        return Bench(experiment).rates() if experiment.has_critic else (0.0, 0.01)
 
     @cached_property
     def one(self) -> Training:
