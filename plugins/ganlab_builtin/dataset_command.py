@@ -148,30 +148,35 @@ def _picture(data: ganlab.Dataset, seed: int) -> tuple[bytes, str]:
     """
     import numpy as np
 
-    from ganlab.engine import examples_of
-    from ganlab.pictures import image_grid, scatter
+    from ganlab.engine import examples_of, shown
+    from ganlab.pictures import image_grid, page, scatter
     from ganlab_builtin.evaluators.by_class import labelled
 
     shape = tuple(data.sample_shape)
     points = shape == (2,)
-    if not points and not (len(shape) == 3 and shape[-1] in (1, 3)):
-        raise ganlab.IncompatibleError(
-            f"Examples of shape {shape} have no picture: only images of 1 or 3 channels and points in the plane do."
-        )
     count = _POINTS if points else _SHOWN
     numbers = np.arange(count) if data.size is None else np.linspace(0, data.size - 1, count).astype(np.int64)
     numbers, columns, rows = np.unique(numbers), None, ""
     if data.classes and not points:
         every, labels = labelled(data, seed)
         columns = _OF_A_CLASS
-        shown = np.unique(labels)[:_CLASSES]
-        numbers = np.concatenate([np.resize(every[labels == label], columns) for label in shown])
-        rows = f", a row for each of {len(shown)} classes"
+        classes = np.unique(labels)[:_CLASSES]
+        numbers = np.concatenate([np.resize(every[labels == label], columns) for label in classes])
+        rows = f", a row for each of {len(classes)} classes"
     examples = examples_of(data, numbers, seed)
     span = f"with values from {examples.min():.3g} to {examples.max():.3g}"
     of = "" if data.size is None else f" of {data.size:,}"
     what = f"{len(np.unique(numbers)):,}{of} examples of shape {shape}, {span}{rows}."
-    return (scatter(examples, examples[:0]) if points else image_grid(examples, columns)), what
+    if (given := shown(data, examples)) is not None:
+        return page(given, columns), what
+    if points:
+        return scatter(examples, examples[:0]), what
+    if len(shape) != 3 or shape[-1] not in (1, 3):
+        raise ganlab.IncompatibleError(
+            f"Examples of shape {shape} have no picture: only images of 1 or 3 channels, points in the plane and what "
+            "a dataset shows do."
+        )
+    return image_grid(examples, columns), what
 
 
 def _write(images: ImageFolder, folder: Path, shard: int) -> None:

@@ -26,9 +26,60 @@ _SIZES = (64, 32, 16, 8)  # pixels; with larger images a processor trains for da
 _PARTS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"}
 _UNREAD = {".webp", ".tif", ".tiff", ".avif", ".heic", ".jfif", ".jp2", ".svg"}
 _FEW = 5000  # images, with fewer of which a critic soon learns them by heart
-_OF_A_CLASS = 10  # images on average, of which a classifier can learn something
+_OF_A_CLASS = 10  # images on average, with fewer of which they may be no classes
 _NAMED = 10  # classes
 _PLAIN = 10.0  # vectors of at most this size are left as they are
+
+# Parts of experiment files: the networks and the penalty of gin/glyphs.gin, and of gin/quickstart.gin.
+_CONVOLUTIONAL = """\
+experiment.architecture = @architectures.dcgan()
+experiment.loss = @losses.non_saturating()
+experiment.constraints = [@constraints.r1()]
+experiment.strategy = @strategies.mirrored()
+experiment.critic_optimizer = @optimizers.adam()
+experiment.generator_optimizer = @optimizers.adam()
+experiment.critic_steps = 1
+experiment.batch_size = 64
+experiment.steps = 15000
+experiment.ema_decay = 0.999
+
+# More channels learn more, and take longer: 64 on a GPU.
+architectures.dcgan.channels = 32
+constraints.r1.gamma = 1.0
+constraints.r1.every = 4
+optimizers.adam.learning_rate = 3e-4
+optimizers.adam.schedule = 'cosine'
+optimizers.adam.beta_1 = 0.0
+optimizers.adam.beta_2 = 0.9
+"""
+_DENSE = """\
+include 'base/wgan_gp.gin'
+
+experiment.architecture = @architectures.mlp()
+experiment.steps = 6000
+experiment.ema_decay = 0.999
+
+architectures.mlp.width = 256
+architectures.mlp.latent_dim = 32
+architectures.mlp.activation = 'leaky_relu'
+constraints.gradient_penalty.weight = {weight}
+optimizers.adam.learning_rate = 5e-4
+optimizers.adam.schedule = 'cosine'
+"""
+_AUGMENTED = """\
+# The critic would learn few images by heart (Zhao et al., 2020). With many, leave it out.
+experiment.augmentations = [@augmentations.diff_augment()]
+"""
+_EVALUATED = """\
+experiment.evaluators = [@evaluators.sliced_wasserstein()]
+evaluators.sliced_wasserstein.samples = 1000
+"""
+_CLASSIFIED = """\
+# How often samples show the asked class, by a classifier that trains first, for minutes on a processor. In place of the
+# evaluators above:
+# experiment.evaluators = [@evaluators.sliced_wasserstein(), @evaluators.label_accuracy()]
+# evaluators.label_accuracy.features = @features.classifier()
+"""
 
 
 @dataclass(frozen=True)
@@ -141,34 +192,14 @@ def experiment_file(data: OwnData, heading: str) -> str:
         data: The data.
         heading: Lines for its comment.
     """
-    shape = data.dataset.sample_shape
+    shape, size = data.dataset.sample_shape, data.dataset.size or 0
     images = len(shape) == 3
     convolutional = images and min(shape[:2]) >= 8
-    architecture = "dcgan" if convolutional else "mlp"
-    size = data.dataset.size or 0
-    augmented = convolutional and min(shape[:2]) >= 16 and size < _FEW
-    measured = size >= 4  # which are halves of two
-    parts = [
-        "".join(f"# {text}\n" for text in heading.splitlines()),
-        _lines(
-            experiment__dataset=f"@datasets.{data.name}()",
-            experiment__architecture=f"@architectures.{architecture}()",
-            experiment__loss=f"@losses.{'non_saturating' if convolutional else 'wasserstein'}()",
-            experiment__constraints=f"[@constraints.{'r1' if convolutional else 'gradient_penalty'}()]",
-            experiment__strategy="@strategies.mirrored()",
-            experiment__critic_optimizer="@optimizers.adam()",
-            experiment__generator_optimizer="@optimizers.adam()",
-            **({"experiment__evaluators": "[@evaluators.sliced_wasserstein()]"} if measured else {}),
-            experiment__critic_steps=1 if convolutional else 5,
-            experiment__batch_size=64 if images else 256,
-            experiment__steps=15000 if convolutional else 6000,
-            experiment__ema_decay=0.999,
-        ),
-        "".join(f"datasets.{data.name}.{name} = {value!r}\n" for name, value in data.settings.items()),
-    ]
-    if augmented:
-        comment = "# The critic would learn few images by heart (Zhao et al., 2020). With many, leave it out.\n"
-        parts.append(comment + _lines(experiment__augmentations="[@augmentations.diff_augment()]"))
+    parts = ["".join(f"# {text}\n" for text in heading.splitlines())]
+    lines = [f"experiment.dataset = @datasets.{data.name}()\n"]
+    lines += [f"datasets.{data.name}.{name} = {value!r}\n" for name, value in data.settings.items()]
+    parts.append("".join(lines))
+    parts.append(_CONVOLUTIONAL if convolutional else _DENSE.format(weight=10.0 if images else 0.1))
     if data.labelled:
         names = list(data.dataset.class_names) if isinstance(data.dataset, ImageFolder) else []
         called = ", ".join(f"{label} {line(name)}" for label, name in enumerate(names[:_NAMED]))
@@ -176,47 +207,12 @@ def experiment_file(data: OwnData, heading: str) -> str:
         comment = (
             f"# Classes{f': {called}' if called else ''}. Samples of one: ganlab sample RUN --label 0 -o samples.png\n"
         )
-        parts.append(f"{comment}architectures.{architecture}.labels = 'projection'\n")
-    if convolutional:
-        comment = "# More channels learn more, and take longer: 64 on a GPU.\n"
-        parts.append(comment + _lines(architectures__dcgan__channels=32))
-        parts.append(
-            _lines(
-                constraints__r1__gamma=1.0,
-                constraints__r1__every=4,
-                optimizers__adam__learning_rate="3e-4",
-                optimizers__adam__schedule="'cosine'",
-                optimizers__adam__beta_1=0.0,
-                optimizers__adam__beta_2=0.9,
-            )
-        )
-    else:
-        parts.append(
-            _lines(
-                architectures__mlp__width=256,
-                architectures__mlp__latent_dim=32,
-                architectures__mlp__activation="'leaky_relu'",
-                constraints__gradient_penalty__weight=10.0 if images else 0.1,
-                optimizers__adam__learning_rate="5e-4",
-                optimizers__adam__schedule="'cosine'",
-                optimizers__adam__beta_1=0.5,
-                optimizers__adam__beta_2=0.9,
-            )
-        )
-    if measured:
-        parts.append(_lines(evaluators__sliced_wasserstein__samples=1000))
-    if measured and data.labelled and convolutional:
-        parts.append(
-            "# How often samples show the asked class, by a classifier that trains first, for minutes on a processor.\n"
-            "# In place of the evaluators above:\n"
-            "# experiment.evaluators = [@evaluators.sliced_wasserstein(), @evaluators.label_accuracy()]\n"
-            "# evaluators.label_accuracy.features = @features.classifier()\n"
-        )
+        parts.append(f"{comment}architectures.{'dcgan' if convolutional else 'mlp'}.labels = 'projection'\n")
+    if convolutional and min(shape[:2]) >= 16 and size < _FEW:
+        parts.append(_AUGMENTED)
+    if size >= 4:  # which are halves of two
+        parts.append(_EVALUATED + (_CLASSIFIED if data.labelled and convolutional else ""))
     return "\n".join(parts)
-
-
-def _lines(**settings: Any) -> str:
-    return "".join(f"{name.replace('__', '.')} = {value}\n" for name, value in settings.items())
 
 
 def _opened(path: str) -> tuple[ImageFolder, list[str]]:

@@ -63,6 +63,7 @@ def offered():
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["run", "--gin", "qui"], ["quickstart"]),
         (["run", "qui"], ["quickstart"]),
+        (["dataset", "show", "qui"], ["quickstart"]),
         (["run", "--gin", "paper/mode"], ["paper/mode_coverage"]),
         (["run", "--gin", "ri"], ["ring.gin"]),
         (["run", "--gin", "ru"], ["runs/"]),

@@ -47,6 +47,11 @@ def test_points_are_drawn_in_the_plane(here):
     assert Image.open(here / "ring.png").size == (600, 600)
 
 
+def test_a_dataset_may_show_its_examples_as_texts(here):
+    assert "64" in command("dataset", "show", "methods/characters", "-o", "texts.png")
+    assert Image.open(here / "texts.png").mode == "L"
+
+
 def test_mistakes_leave_no_file(here):
     mistake = functools.partial(mistake_in, here, "dataset", "show")
     assert "name a FILE, for example 'ganlab dataset show quickstart'" in mistake("-o", "a.png")
@@ -54,5 +59,6 @@ def test_mistakes_leave_no_file(here):
     np.save(here / "rows.npy", np.zeros((4, 7)))
     rows = ("--param", "experiment.dataset=@datasets.arrays()", "--param", "datasets.arrays.path='rows.npy'")
     assert mistake("quickstart", *rows, "-o", "a.png") == (
-        "Examples of shape (7,) have no picture: only images of 1 or 3 channels and points in the plane do."
+        "Examples of shape (7,) have no picture: only images of 1 or 3 channels, points in the plane and what a "
+        "dataset shows do."
     )

@@ -257,6 +257,16 @@ def test_whole_numbers_that_are_no_classes_are_left_out(here):
     assert any(fact.startswith("year are not classes") for fact in data.facts)
 
 
+@pytest.mark.slow
+def test_first_run_on_own_vectors_trains(here, cpus):
+    np.savez(here / "spectra.npz", intensity=RANDOM.normal(size=(40, 5)), kind=np.arange(40) % 4)
+    command("new", "--array", "spectra.npz")
+    small = ("experiment.steps=2", "experiment.batch_size=8", "architectures.mlp.width=8")
+    printed = command("run", "spectra.gin", *(word for value in small for word in ("--param", value)))
+    assert "Completed at step 2 of 2" in printed
+    assert "sliced_wasserstein/distance" in printed
+
+
 def test_a_torn_array_is_refused_by_its_dataset(here, mistake):
     np.savez(here / "set.npz", x=RANDOM.normal(size=(50, 50)))
     (here / "set.npz").write_bytes((here / "set.npz").read_bytes()[:4000])
