@@ -29,11 +29,11 @@ class _Distance(ganlab.Loss):
 class Sinkhorn(_Distance):
     """The entropic transport cost between samples and real examples, less that of each set to itself.
 
-    The Sinkhorn loss of Genevay, Peyre and Cuturi, "Learning generative models with Sinkhorn divergences" (2018),
-    arXiv 1706.00292: `2 W(fake, real) - W(fake, fake) - W(real, real)`, where `W(a, b) = <P, C>`, the cost of the plan
-    P that minimizes `<P, C> + epsilon * KL(P | a x b)`. C has squared Euclidean distances; the paper also learns a
-    cost, as a critic does, which this does not. P comes from Sinkhorn's iterations with logarithms, and the gradient goes
-    through them. As epsilon falls to 0 it becomes twice the cost of the best assignment; as it grows, twice the squared
+    The Sinkhorn loss of Genevay, Peyre and Cuturi, "Learning generative models with Sinkhorn divergences" (2018), arXiv
+    1706.00292: `2 W(fake, real) - W(fake, fake) - W(real, real)`, where `W(a, b) = <P, C>`, the cost of the plan P that
+    minimizes `<P, C> + epsilon * KL(P | a x b)`. C has squared Euclidean distances; the paper also learns a cost, as a
+    critic does, which this does not. P comes from Sinkhorn's iterations with logarithms, and the gradient goes through
+    them. As epsilon falls to 0 it becomes twice the cost of the best assignment; as it grows, twice the squared
     distance of the two means.
     """
 
