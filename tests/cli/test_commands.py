@@ -53,7 +53,7 @@ def test_config_explain(ganlab):
         assert "  datasets.table.path: str (required)\n" in ganlab("config", "explain", name).stdout
     experiment = ganlab("config", "explain", "experiment").stdout
     assert "  experiment.batch_size: int = 64  (a whole number of at least 1 and below 2**31)\n" in experiment
-    assert "    critic_steps: Critic updates for each generator update.\n" in experiment
+    assert "    generator_steps: Generator updates in each step.\n" in experiment
 
 
 def test_config_explain_of_a_setting(ganlab):

@@ -90,7 +90,8 @@ class Probes:
     def _at(self, name: str, step: int) -> float:
         """The value of a schedule at a step: of "critic.rate", or of a setting such as "constraints.r1.gamma"."""
         if name == "ema.rate":
-            average = SimpleNamespace(averaging=self["ema.decay"], ema_start=self["ema.start"])
+            decay, start = self["ema.decay"], self["ema.start"]
+            average = SimpleNamespace(averaging=decay, ema_start=start, generator_steps=1)
             return float(_average_decay(average, tf.constant(step)))
         role, _, setting = name.rpartition(".")
         if setting == "rate":
