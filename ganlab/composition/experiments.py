@@ -191,7 +191,7 @@ class Experiment:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The optional parameters of an architecture's methods: classes and shapes, None where there are none."""
+        """Classes and shapes for the optional parameters of an architecture's methods, None where there are none."""
         source = self.given.get("source")
         shapes = {"condition_shape": self.dataset.condition_shape, "source_shape": source and source.shape}
         return {"classes": self.dataset.classes, **shapes}
