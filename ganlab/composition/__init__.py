@@ -3,16 +3,19 @@
 from ganlab.composition.experiments import Experiment, Rows, check_settings, experiment, given_rows, parameters
 from ganlab.composition.making import compose, make, schedules
 from ganlab.composition.parts import LISTS, MAPPINGS, OF_GENERATOR, OPTIONAL, PARTS, UNUSED
+from ganlab.composition.turn import ONE_EACH, Turn
 
 __all__ = [
     "LISTS",
     "MAPPINGS",
     "OF_GENERATOR",
+    "ONE_EACH",
     "OPTIONAL",
     "PARTS",
     "UNUSED",
     "Experiment",
     "Rows",
+    "Turn",
     "check_settings",
     "compose",
     "experiment",

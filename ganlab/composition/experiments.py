@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, ParamSpec
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
 from ganlab.composition.parts import LISTS, MAPPINGS, PARTS, UNUSED
+from ganlab.composition.turn import Turn
 from ganlab.errors import ConfigError
 from ganlab.interfaces import (
     Architecture,
@@ -163,6 +164,12 @@ class Experiment:
     def has_critic(self) -> bool:
         """Whether the loss has one for a critic; one without compares batches, and no critic is made."""
         return has_own(self.loss, "critic")
+
+    @property
+    def turn(self) -> Turn:
+        """How often each side is updated in a step, and which of the run's updates these are."""
+        critic = self.critic_steps if self.has_critic else 0
+        return Turn.made(critic, self.generator_steps, self.steps, waits=has_own(self.loss, "ready"))
 
     @property
     def replicas(self) -> int:

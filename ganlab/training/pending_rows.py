@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ganlab.composition import ONE_EACH, Turn
 from ganlab.telemetry import Record
 from ganlab.training.graph.replica import Metric
-from ganlab.training.graph.turn import ONE_EACH, Turn
 
 _REDUCTIONS: dict[str, Callable[..., np.ndarray]] = {"mean": np.mean, "max": np.max, "min": np.min, "sum": np.sum}
 

@@ -45,8 +45,8 @@ def test_a_class_with_one_method_inherits_every_test(tmp_path):
     (tmp_path / "test_mine.py").write_text(TESTS.format(here=str(HERE), top=""))
     done = run(tmp_path, "-q", "test_mine.py", "-rs")
     assert done.returncode == 1, done.stdout + done.stderr
-    # Ten tests of the right one, and one that the wrong one can be made.
-    assert "2 failed, 11 passed, 17 skipped" in done.stdout
+    # Eleven tests of the right one, and one that the wrong one can be made.
+    assert "2 failed, 12 passed, 19 skipped" in done.stdout
     lines = done.stdout.splitlines()
     (headline,) = [at for at, line in enumerate(lines) if "TestWrong.test_shapes_and_dtypes" in line]
     # The message stands alone, without the kit's own lines.

@@ -6,11 +6,11 @@ import tensorflow as tf
 from small import constraint, small, trained
 
 import ganlab
+from ganlab.composition import Turn
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.functional import interpolate, slopes
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.trainer import Trainer
-from ganlab.training.graph.turn import Turn
 from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")

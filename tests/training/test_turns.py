@@ -16,7 +16,6 @@ from ganlab.config import render
 from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
-from ganlab.training.graph.turn import Turn
 from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -136,8 +135,8 @@ def test_all_together_are_those_of_a_loop(replicas):
 
 def test_a_loss_around_one_that_waits_waits():
     around = ganlab.component("losses", "top_k")
-    assert Turn.made(small(0, loss=around(game=Patient()))).waits
-    assert not Turn.made(small(0, loss=around())).waits
+    assert small(0, loss=around(game=Patient())).turn.waits
+    assert not small(0, loss=around()).turn.waits
 
 
 def test_rows_leave_out_steps_in_which_the_generator_waited():
@@ -206,7 +205,7 @@ def test_the_generator_has_further_pairs_and_labels_in_each_update():
 
 def test_lazy_metrics_count_the_updates_of_their_side():
     training = trained(0, count=8, **parts(constraints=[], generator_constraints=[Lazy()], generator_steps=2))
-    turn = Turn.made(small(0, critic_steps=bursts(), generator_steps=2))
+    turn = small(0, critic_steps=bursts(), generator_steps=2).turn
     metric = next(m for m in training.trainer.metrics if "lazy" in m.tag)
     # Generator updates 0, 3, 6, 9, 12 and 15 are of steps 0, 1, 3, 4, 6 and 7.
     assert list(metric.measured(np.arange(8), turn)) == [True, True, False, True, True, False, True, True]
@@ -232,7 +231,7 @@ def test_learning_rates_follow_steps():
     training = trained(0, count=4, critic_steps=bursts(), generator_steps=2, **given)
     for player in (training.state.critic, training.state.generator):
         assert float(player.optimizer.learning_rate) == pytest.approx(0.2 * (1 - 4 / 10)), player.role.name
-    assert Turn.made(small(0, critic_steps=bursts())).total("critic", STEPS) == sum(COUNTS)
+    assert small(0, critic_steps=bursts()).turn.total("critic", STEPS) == sum(COUNTS)
 
 
 class Answers(Patient):
@@ -307,7 +306,7 @@ def test_files_take_a_schedule_and_have_no_line_for_what_is_not_used(tmp_path):
     assert "experiment.critic_steps = @schedules.bursts()" in text
     assert "experiment.generator_steps = 2" in text
     made = compose(recipe)
-    assert [Turn.made(made).updates("critic", np.int64(step))[1] for step in (2, 3, 500)] == [100, 5, 100]
+    assert [made.turn.updates("critic", np.int64(step))[1] for step in (2, 3, 500)] == [100, 5, 100]
     assert made.recipe.arguments["critic_steps"].selector == "schedules.bursts"
     path.write_text(path.read_text() + "experiment.steps = @schedules.bursts()\n")
     with pytest.raises(ConfigError, match=r"experiment\.steps = @schedules\.bursts\(\) must be int"):

@@ -28,7 +28,6 @@ from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.sampling import Scorer, real_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
-from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
 
@@ -48,7 +47,7 @@ class CriticFunctions:
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         self._experiment, self._state, self._scorer = experiment, state, Scorer(state)
-        self._loss, self._turn = LossCalls(experiment.loss), Turn.made(experiment)
+        self._loss, self._turn = LossCalls(experiment.loss), experiment.turn
         self._intermediates = Intermediates(state.critic.network.model, state.critic.weights)
         self._inputs = Inputs(experiment)
         self.layers: tuple[CriticLayer, ...] = ()

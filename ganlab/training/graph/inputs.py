@@ -18,7 +18,6 @@ from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.op_source import operations
 from ganlab.training.graph.program import obstacle
 from ganlab.training.graph.roles import CRITIC, GENERATOR
-from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.values import Tensors
 
 # The prefix of what the generator's update needs, in the examples of an iteration.
@@ -48,7 +47,7 @@ class Inputs:
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment, self._dataset, self._seed = experiment, experiment.dataset, experiment.seed
-        self._turn, self._sizes = Turn.made(experiment), _sizes(experiment)
+        self._turn, self._sizes = experiment.turn, _sizes(experiment)
         self._strategy = experiment.strategy
         self._replicas = _local_replicas(experiment.strategy)
         # Traced once for all replicas.
@@ -195,7 +194,7 @@ def _sizes(experiment: Experiment) -> dict[str, tuple[int, int]]:
 
 def specs_of(experiment: Experiment) -> dict[str, tf.TensorSpec]:
     """The shapes and dtypes of what `Inputs.of` returns for an experiment."""
-    leading = {side: [*Turn.made(experiment).axis(side), local] for side, (_, local) in _sizes(experiment).items()}
+    leading = {side: [*experiment.turn.axis(side), local] for side, (_, local) in _sizes(experiment).items()}
     return {name: tf.TensorSpec([*leading[side], *rows.shape], rows.dtype) for name, rows, side in _kinds(experiment)}
 
 

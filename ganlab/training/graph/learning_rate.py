@@ -15,7 +15,6 @@ from ganlab.composition import Experiment, schedules
 from ganlab.interfaces import Schedule
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.training.graph.roles import GENERATOR, ROLES, role_of
-from ganlab.training.graph.turn import Turn
 
 # Steps of which the values are computed at once.
 _AT_ONCE = 1 << 20
@@ -79,7 +78,7 @@ def _curves(experiment: Experiment, before: int, done: int) -> Iterator[tuple[st
     for tag, schedule in schedules(experiment).items():
         earlier, now = (functools.partial(_of_length, schedule, steps) for steps in (before, experiment.steps))
         yield tag.removeprefix("schedules/"), done + 1, earlier, now
-    turns = {steps: Turn.made(replace(experiment, steps=steps)) for steps in (before, experiment.steps)}
+    turns = {steps: replace(experiment, steps=steps).turn for steps in (before, experiment.steps)}
     further = (role_of(name, GENERATOR, experiment) for name in experiment.optimizers or {})
     for role in (*reversed(ROLES.values()), *further) if experiment.has_critic else (ROLES[GENERATOR], *further):
         lengths = [(turn.total(role.side, steps), role.optimizer_of(experiment)) for steps, turn in turns.items()]

@@ -13,7 +13,6 @@ from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
 from ganlab.training.graph.roles import Role, written
-from ganlab.training.graph.turn import Turn
 
 # Settings of Keras optimizers that act on each replica's own gradient, before the sum over replicas, or not at all.
 _PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
@@ -30,7 +29,7 @@ def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None)
     Raises:
         IncompatibleError: The experiment's optimizer has a setting that would be wrong, or without effect.
     """
-    template, turn = role.optimizer_of(experiment), Turn.made(experiment)
+    template, turn = role.optimizer_of(experiment), experiment.turn
     made = _made(written(role.optimizer), template, turn.total(role.side, experiment.steps))
     if schedule is not None:
         made.learning_rate = Followed(schedule, functools.partial(turn.step_of, role.side), experiment.steps)

@@ -11,7 +11,6 @@ from ganlab.composition import Experiment
 from ganlab.errors import IncompatibleError
 from ganlab.training.graph.arithmetic import on_gpu
 from ganlab.training.graph.op_source import line_of, operations
-from ganlab.training.graph.turn import Turn
 
 _XLA = "XLA_CPU_JIT"  # where this TensorFlow registers XLA's kernels; a TPU's are in builds for TPUs
 # Parts of TensorFlow's errors about programs that XLA cannot compile, which come before the program runs.
@@ -36,7 +35,7 @@ def is_program(experiment: Experiment) -> bool:
             f"{type(experiment.strategy).__name__} trains {experiment.replicas}. Set experiment.jit = 'auto', or use "
             "strategies.one_device."
         )
-    turn = Turn.made(experiment)
+    turn = experiment.turn
     if experiment.jit == "step":
         turn.check_static("experiment.jit = 'step'", "Set experiment.jit = 'auto'.")
     return alone and not turn.varies and (experiment.jit == "step" or (experiment.jit == "auto" and on_gpu(experiment)))

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import tensorflow as tf
 
+from ganlab.composition import Turn
 from ganlab.errors import ContractError, IncompatibleError
 from ganlab.training.graph.noise import Draw, Kind, draw
 from ganlab.training.graph.roles import CRITIC
-from ganlab.training.graph.turn import Turn
 
 # A constraint's metric that is not logged by the constraint.
 _BOUND = "lipschitz_bound"

@@ -26,7 +26,6 @@ from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
-from ganlab.training.graph.turn import Turn
 from ganlab.training.graph.update_metrics import check_unique, over_updates
 from ganlab.training.graph.values import Ahead, Tensors
 
@@ -70,7 +69,7 @@ class TrainingStep:
                 some optimizers look ahead and others do not, or the updates of a step do not go with that.
         """
         self.experiment, self.state, self._program = experiment, state, program
-        self.turn = Turn.made(experiment)
+        self.turn = experiment.turn
         self.metrics: list[Metric] = []
         self._critic_metrics: list[Metric] = []
         self._generator_metrics: list[Metric] = []

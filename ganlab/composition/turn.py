@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-from ganlab.composition import Experiment
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Schedule
-from ganlab.interfaces.loss import has_own
+from ganlab.lazy import tensorflow as tf
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
-from ganlab.training.graph.roles import CRITIC
 
 
 @dataclass(frozen=True)
@@ -35,24 +32,23 @@ class Turn:
     waits: bool = False
 
     @classmethod
-    def made(cls, experiment: Experiment) -> Turn:
-        """Those of an experiment.
+    def made(cls, critic: int | Schedule, generator: int, steps: int, *, waits: bool) -> Turn:
+        """Those of a run of so many steps, whose critic's updates may follow a schedule.
 
         Raises:
             ConfigError: A schedule gives a step no update.
         """
-        critic, waits = experiment.critic_steps if experiment.has_critic else 0, has_own(experiment.loss, "ready")
         if not isinstance(critic, Schedule):
-            return cls(critic, experiment.generator_steps, waits=waits)
-        return cls(None, experiment.generator_steps, _firsts(critic, experiment.steps), waits)
+            return cls(critic, generator, waits=waits)
+        return cls(None, generator, _firsts(critic, steps), waits)
 
     def of(self, side: str) -> int | None:
         """The updates of a side in a step; None where they follow a schedule."""
-        return self.critic if side == CRITIC else self.generator
+        return self.critic if side == "critic" else self.generator
 
     def axis(self, side: str) -> list[int | None]:
         """The axis of updates in what a side takes of an iteration: none where the generator makes a single one."""
-        return [] if side != CRITIC and self.generator == 1 else [self.of(side)]
+        return [] if side != "critic" and self.generator == 1 else [self.of(side)]
 
     def updates(self, side: str, step: Any) -> tuple[Any, Any]:
         """The number of a side's first update in a step, int64, and how many it makes there.
