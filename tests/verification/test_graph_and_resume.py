@@ -46,9 +46,9 @@ def test_an_iteration_compiled_whole_is_compared_where_the_experiment_asks_for_i
 
 
 def test_a_program_that_trains_otherwise_is_found(graph, monkeypatch):
-    whole = Trainer._whole
+    block = Trainer._block
     # An iteration later: other examples and other noise.
-    monkeypatch.setattr(Trainer, "_whole", lambda self, step, *examples: whole(self, step + 1, *examples))
+    monkeypatch.setattr(Trainer, "_block", lambda self, start, count: block(self, start + 1, count))
     row = graph("follows_the_weights", "experiment.jit='step'")
     assert (row.status, row.data["cause"]) == ("failed", "program unlike the graph"), row.detail
     assert row.detail.startswith("As one program: ")
