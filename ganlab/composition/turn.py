@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import ConfigError, IncompatibleError
 from ganlab.interfaces import Schedule
 from ganlab.lazy import tensorflow as tf
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Turn:
 
     def total(self, side: str, steps: int) -> int:
         """How many updates a side makes in this many steps, if it moves in each."""
-        return int(self.updates(side, np.int64(steps))[0])
+        first, _ = self.updates(side, steps)
+        return int(first)
 
     @property
     def varies(self) -> str:
@@ -97,6 +99,8 @@ ONE_EACH = Turn()
 
 @functools.lru_cache(maxsize=4)
 def _firsts(schedule: Schedule, steps: int) -> np.ndarray:
+    import numpy as np
+
     every = tf.range(steps + 1, dtype=tf.float32)
     with plugin_code(selector_of(schedule), "value"), tf.device("CPU:0"):
         value = tf.vectorized_map(lambda step: tf.cast(schedule.value(step, steps), tf.float32), every)

@@ -125,6 +125,9 @@ def test_the_kits_own_parts_pass():
     coupled = "test_coupled_samples_are_distributed_as_the_generators"
     assert found.pop(coupled) == "skipped: It has no coupled samples."
     assert found.pop("test_labels_change_the_outputs") == "skipped: It takes no labels."
+    assert found.pop("test_conditions_and_sources_change_the_outputs") == (
+        "skipped: It takes no conditions and no source."
+    )
     # The architecture takes a function, which no experiment file can name.
     failed = {test for test, outcome in found.items() if outcome != "passed"}
     assert failed == {"test_gin_round_trip"}, found
