@@ -12,6 +12,7 @@ import click
 
 from ganlab.cli.messages import say, say_json
 from ganlab.lazy import INSTALL_TENSORFLOW
+from ganlab.support import xla_cache
 from ganlab.version import DISTRIBUTION, __version__
 
 # TensorFlow's builds share one package folder, but each is a separate distribution.
@@ -112,7 +113,8 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
 
 def device_findings() -> Iterator[Finding]:
     """Reports on the devices that TensorFlow can train on, by an application that needs nothing else."""
-    return itertools.starmap(Finding, importlib.import_module("ganlab_devices").examine())
+    yield from itertools.starmap(Finding, importlib.import_module("ganlab_devices").examine())
+    yield Finding("programs of XLA", *xla_cache.describe())
 
 
 def plugin_findings() -> Iterator[Finding]:
