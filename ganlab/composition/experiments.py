@@ -53,7 +53,7 @@ class Rows(NamedTuple):
 
 
 def given_rows(dataset: Dataset, source: Dataset | None = None) -> dict[str, Rows]:
-    """What networks may be given for each row of a dataset, by name: `labels`, `conditions` and `source`.
+    """Where the labels, conditions and sources that networks may take come from, by the names of these inputs.
 
     `experiment.source` takes the place of a dataset's own sources.
     """
@@ -193,7 +193,7 @@ class Experiment:
 
     @property
     def given(self) -> dict[str, Rows]:
-        """What each row of a batch has beside its example and its latent vector, by name, as `given_rows` returns."""
+        """Where a batch's labels, conditions and sources come from, as `given_rows` returns it."""
         return given_rows(self.dataset, self.source)
 
     @property

@@ -34,7 +34,7 @@ class Turn:
 
     @classmethod
     def made(cls, critic: int | Schedule, generator: int, steps: int, *, waits: bool) -> Turn:
-        """Those of a run of so many steps, whose critic's updates may follow a schedule.
+        """The turn of a run of `steps`; the critic's updates may follow a schedule.
 
         Raises:
             ConfigError: A schedule gives a step no update.

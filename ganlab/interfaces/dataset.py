@@ -70,7 +70,7 @@ class Dataset:
         raise NotImplementedError
 
     def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
-        """What these examples are to be made from, float32 `(n, *source_shape)`: a pure function, for sets of pairs.
+        """The source of each of these examples, float32 `(n, *source_shape)`: a pure function, for datasets of pairs.
 
         Sources without partners are the examples of another dataset, `experiment.source`.
         """

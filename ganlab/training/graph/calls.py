@@ -121,7 +121,7 @@ class Wrapped(Deferred):
 
 
 def given_to(network: Network, data: Tensors, x: Any) -> Tensors:
-    """What a network takes beside an input: the batch's, repeated if that has several batches below each other.
+    """The labels and other inputs that a network takes beside x; repeated if x has several batches, one after another.
 
     Raises:
         ContractError: The number of rows is not a multiple of the batch.
