@@ -1,15 +1,14 @@
 """docs/trackers.md: its examples work, and its promises hold."""
 
 import csv
-import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import workers
 from click.testing import CliRunner
 from pages import blocks
 from tracked import SMALL, logged, params
@@ -83,20 +82,13 @@ def test_only_the_chief_worker_calls_a_tracker(here):
     )
     settings = {name: value for name, value in SMALL.items() if not name.startswith("strategies")}
     command = arguments("spy.py", "both", settings={**settings, "experiment.strategy": "@strategies.multi_worker()"})
-    with socket.socket() as first, socket.socket() as second:
-        for one in (first, second):
-            one.bind(("127.0.0.1", 0))
-        cluster = {"worker": [f"127.0.0.1:{one.getsockname()[1]}" for one in (first, second)]}
-    workers = []
-    for index in range(2):
-        configuration = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})
-        environment = {**os.environ, "TF_CONFIG": configuration, "WORKER": str(index)}
-        workers.append(subprocess.Popen([sys.executable, "-m", "ganlab", *command], env=environment))
-    try:
-        assert [worker.wait(150) for worker in workers] == [0, 0]
-    finally:
-        for worker in workers:
-            worker.kill()
+    hosts = workers.free_addresses(2)
+    started = [
+        workers.start(here, *command[1:], TF_CONFIG=workers.config(hosts, index), WORKER=str(index))
+        for index in range(2)
+    ]
+    codes, outputs = workers.ended(started)
+    assert codes == [0, 0], outputs
     assert [path.name for path in here.glob("seen-*")] == ["seen-0"]
     assert Path("seen-0").read_text() == "start 2 4 6 completed "
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -67,7 +69,10 @@ def wait_for_checkpoints(run: Path, count: int, processes: list[subprocess.Popen
     before = {path.name for path in (run / "checkpoints").glob("step-*")}
     while len(seen) < count:
         assert time.monotonic() < deadline
-        assert all(process.poll() is None for process in processes), [p.communicate()[0] for p in processes]
+        if any(process.poll() is not None for process in processes):
+            for process in processes:  # The others might wait for the one that ended.
+                process.terminate()
+            raise AssertionError("\n".join(ended(processes)[1]))
         seen |= {path.name for path in (run / "checkpoints").glob("step-*")} - before
         time.sleep(0.01)
 
@@ -88,12 +93,14 @@ def config(hosts: list[str], index: int) -> str:
 
 
 def free_addresses(count: int) -> list[str]:
-    """Addresses on this machine that nobody uses."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
+    """Addresses on this machine that nobody uses; their ports are none of those that the system hands out."""
+    with contextlib.ExitStack() as stack:
+        return [f"127.0.0.1:{_bound_port(stack.enter_context(socket.socket()))}" for _ in range(count)]
+
+
+def _bound_port(opened: socket.socket) -> int:
+    for port in random.SystemRandom().sample(range(10_000, 32_000), 100):
+        with contextlib.suppress(OSError):
+            opened.bind(("", port))
+            return port
+    raise AssertionError("None of 100 ports is free.")
