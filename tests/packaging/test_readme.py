@@ -80,6 +80,7 @@ def stop_at(path, step, of):
     run.update(status="interrupted", steps=of, settings={**run.info["settings"], "experiment.steps": of})
 
 
+@pytest.mark.slow
 def test_constraint_trains_the_same_on_one_and_two_replicas(here, cpus):
     assert FILES["ganlab_plugins.py"].count("\n") < 30
     curves = []

@@ -158,7 +158,7 @@ def test_twenty_updates_are_those_of_a_loop_by_hand(replicas, critic_steps):
         (0, {"microbatches": 3}),
         (2, {"microbatches": 2}),
         (0, {"rematerialize": True}),
-        (0, {"jit": "on"}),
+        pytest.param(0, {"jit": "on"}, marks=pytest.mark.slow),
         pytest.param(0, {"jit": "step"}, marks=pytest.mark.slow),
         pytest.param(2, {"jit": "on"}, marks=pytest.mark.slow),
         pytest.param(4, {}, marks=pytest.mark.slow),
@@ -192,6 +192,7 @@ def with_states(**changed):
     )
 
 
+@pytest.mark.slow
 def test_a_resumed_run_has_the_same_bits(tmp_path):
     whole = Trainer(small(2, **with_states(ema_decay=0.5)))
     whole.train(4)
@@ -208,7 +209,8 @@ def test_a_resumed_run_has_the_same_bits(tmp_path):
         np.testing.assert_array_equal(after[name], value, err_msg=name)
 
 
-@pytest.mark.parametrize(("replicas", "changed"), [(2, {}), pytest.param(0, {"jit": "on"}, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("replicas", "changed"), [(2, {}), (0, {"jit": "on"})])
 def test_with_states_and_random_numbers_too(replicas, changed):
     assert_same(trained(0, **with_states()), trained(replicas, **with_states(**changed)))
 

@@ -134,7 +134,7 @@ def loop(experiment, first, game, steps):
     return {name: w for role, own in names.items() for name, w in zip(own, nets[role], strict=True)}
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", ["unrolled", pytest.param("consensus", marks=pytest.mark.slow)])
 def test_twenty_updates_are_those_of_a_loop_in_numpy(name):
     runs = {replicas: Trainer(small_game(name, replicas)) for replicas in (1, 2)}
     first = values(runs[1].state)
@@ -153,6 +153,7 @@ def test_without_steps_the_game_is_not_changed():
     assert_same(trained(**given, loss=loss("non_saturating")), trained(**given, loss=loss("unrolled", steps=0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES)
 def test_constraints_and_layers_with_noise_on_replicas(name):
     given = {
