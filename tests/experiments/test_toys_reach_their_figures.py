@@ -24,6 +24,7 @@ def evaluated(name, folder, *params):
     [
         ("sinkhorn", 1500, 0.3),
         ("sliced", 1500, 0.3),
+        ("max_sliced", 3000, math.log(2)),
         ("consensus", 1500, math.log(2)),
         ("unrolled", 1500, math.log(2)),
         ("extragradient", 6000, math.log(2)),
