@@ -36,7 +36,8 @@ class Evaluator:
                 samples that are too many for memory. Of a conditional generator, `sample(n, seed, labels)` draws those
                 of these classes, of which `sample.classes` is the number; it is None for others. Likewise
                 `conditions=` and `source=`; `sample.given(n, seed)` has what the generator is given for n samples, by
-                these names.
+                these names. `sample.networks()` has the further networks of the generator's side by name, for each its
+                Keras model and a function from numpy rows to its output.
             dataset: The experiment's dataset.
             run: The run that trains or trained the generator; None outside a run.
         """

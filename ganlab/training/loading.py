@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from ganlab.composition import Rows, given_rows, make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Architecture, Dataset, Evaluator
-from ganlab.plugins import scheduled
+from ganlab.plugins import optional, scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
 from ganlab.runs.status import checkpoints_gone
@@ -25,7 +26,7 @@ from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.networks import Network, build_network
 from ganlab.training.graph.players import Player
 from ganlab.training.graph.roles import GENERATOR, role_of
-from ganlab.training.graph.sampling import Sampler, label_frequencies
+from ganlab.training.graph.sampling import Further, Sampler, label_frequencies
 from ganlab.training.graph.variables import raw, values_of
 
 # A checkpoint of a run: a step, the best by `experiment.keep_best`, or None for the newest.
@@ -94,7 +95,7 @@ def evaluate(
     """`ganlab.Run.evaluate`, which has the documentation: on the same samples as training would have."""
     chosen = _evaluators(run, evaluators)
     own = () if chosen else ("evaluators",)
-    arguments = run.recipe(only=(*composition.OF_GENERATOR, "dataset", *own)).arguments
+    arguments = run.recipe(only=(*composition.OF_GENERATOR, "network_constraints", "dataset", *own)).arguments
     chosen = chosen or make(arguments.get("evaluators", ()))
     if not chosen:
         raise ConfigError(
@@ -190,11 +191,18 @@ def _trained(
 ) -> Trained:
     trained_in = str(arguments.get("precision", "float32"))
     precision, architecture = precision or trained_in, make(arguments["architecture"])
-    generator, frequencies = _restored(run, arguments, architecture, checkpoint, precision)
-    seed = int(arguments.get("seed", 0))
+    restored = functools.partial(_restored, run, arguments, architecture, checkpoint, precision)
+    generator, frequencies = restored()
+    seed, of = int(arguments.get("seed", 0)), (generator, generator.weights, architecture, frequencies)
+
+    def networks() -> Further:
+        made = optional.call(architecture.networks, _sample_shape(run), **_facts(run, frequencies))
+        found = {name: restored(name)[0] for name in made.get(GENERATOR, ())}
+        return {name: Sampler(each, each.weights, architecture).function for name, each in found.items()}
+
     return Trained(
         network=generator,
-        sample=Sampler(generator, generator.weights, architecture, frequencies, rows=_rows(run, generator), seed=seed),
+        sample=Sampler(*of, rows=_rows(run, generator), seed=seed, networks=networks),
         sample_shape=_sample_shape(run),
         latent_dim=int(architecture.latent_dim),
         step=checkpoint.step,
@@ -217,10 +225,7 @@ def _restored(
     """The generator or a further network with its weights of a checkpoint, and the frequencies of classes."""
     set_arithmetic(precision)
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
-    classes = None if frequencies is None else len(frequencies)
-    shapes = dict.fromkeys(("condition_shape", "source_shape"))
-    facts = {"classes": classes, **shapes, **{key: tuple(shape) for key, shape in run.info.get("given", {}).items()}}
-    network = build_network(name, architecture, _sample_shape(run), precision, facts)
+    network = build_network(name, architecture, _sample_shape(run), precision, _facts(run, frequencies))
     further = (arguments.get("network_constraints") or {}).get(name, [])
     constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
     network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
@@ -233,6 +238,13 @@ def _restored(
             averaged_buffers=player.role.averaged and bool(arguments.get("ema_buffers")),
         )
     return network, frequencies
+
+
+def _facts(run: RunDirectory, frequencies: list[float] | None) -> dict[str, Any]:
+    """The optional parameters of the architecture's methods."""
+    shapes = {key: tuple(shape) for key, shape in run.info.get("given", {}).items()}
+    classes = None if frequencies is None else len(frequencies)
+    return {"classes": classes, **dict.fromkeys(("condition_shape", "source_shape")), **shapes}
 
 
 def _averaged(arguments: Mapping[str, Any]) -> bool:

@@ -77,6 +77,18 @@ def test_labels_and_the_fingerprint_are_the_other_datasets_and_its_own():
     assert digits().fingerprint().items() <= dataset.fingerprint().items()
 
 
+def test_conditions_sources_and_how_it_is_shown_are_the_other_datasets():
+    showers, edges = (ganlab.component("datasets", name)() for name in ("showers", "edges"))
+    numbers = tf.range(5, dtype=tf.int64)
+    np.testing.assert_array_equal(make(showers, funnels=3).conditions(numbers, 2), showers.conditions(numbers, 2))
+    assert make(showers, funnels=3).condition_of(np.ones([2, 6])).tolist() == [[6.0], [6.0]]
+    moved = make(edges, funnels=3)
+    np.testing.assert_array_equal(moved.sources(numbers, 0), edges.sources(numbers, 0))
+    assert (moved.source_shape, moved.condition_shape) == ((32, 32, 1), None)
+    texts = ganlab.component("datasets", "characters")()
+    assert make(texts, funnels=3).show(texts.examples(numbers, 0)) == texts.sentences[:5]
+
+
 def test_more_centres_than_examples_are_refused():
     with pytest.raises(ganlab.ConfigError, match="funnels = 2000 must be at most the number of examples, 1797"):
         make(digits(), funnels=2000)

@@ -69,6 +69,38 @@ def test_training_counts_the_epochs(cpus):
         np.testing.assert_array_equal(np.sort(numbers[epochs == epoch]), np.arange(12))
 
 
+class Negatives(ganlab.Dataset):
+    """Images to be made from their negatives, asked for by their numbers."""
+
+    sample_shape, source_shape, condition_shape, size = (3, 4, 1), (3, 4, 1), (1,), 12
+
+    def examples(self, numbers, seed):
+        return tf.reshape(ganlab.functional.example_uniform(numbers, 12, seed), [-1, 3, 4, 1])
+
+    def sources(self, numbers, seed):
+        return -self.examples(numbers, seed)
+
+    def conditions(self, numbers, seed):
+        return tf.cast(numbers, tf.float32)[:, None]
+
+    def show(self, x):
+        return ["an image"] * len(x)
+
+
+def test_pairs_and_conditions_stay_together_in_every_epoch(cpus):
+    dataset, plain = varied(dataset=Negatives(), flip=True), images(Negatives(), 12)
+    architecture = ganlab.component("architectures", "mlp")(width=4, depth=1, source=True, conditions=True)
+    inputs = Inputs(small(2, dataset=dataset, architecture=architecture, seed=3))
+    rows = [inputs.of(tf.constant(step, tf.int64), r) for step in range(3) for r in range(2)]
+    real, source, asked = (np.concatenate([row[name][0] for row in rows]) for name in ("real", "source", "conditions"))
+    np.testing.assert_array_equal(source, -real)
+    turned = mirrored(real, plain[asked[:, 0].astype(int)])
+    assert 8 < turned.sum() < 28  # 36 coins
+    first, second = (turned[at][np.argsort(asked[at, 0])] for at in (slice(12), slice(12, 24)))
+    assert np.any(first != second)
+    assert dataset.show(real[:2]) == ["an image", "an image"]
+
+
 def test_what_cannot_vary_is_refused():
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.varied\.dataset .* must be images"):
         varied(dataset=ganlab.component("datasets", "gaussian_ring")(), flip=True)

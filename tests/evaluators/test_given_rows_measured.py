@@ -1,10 +1,13 @@
 """evaluators.condition_accuracy and evaluators.reconstruction, against numbers by hand."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from small import constraint, small
 
 import ganlab
+from ganlab.training.loading import load_trained
 
 
 def evaluator(name, **settings):
@@ -73,8 +76,65 @@ def test_reconstruction_is_the_difference_from_the_examples_of_the_sources():
     assert figures == pytest.approx({"absolute_error": np.abs(apart).mean(), "squared_error": (apart**2).mean()})
 
 
+def of_ali(generator, network, dataset, run):
+    real = dataset.examples(tf.range(1000, dtype=tf.int64), 0).numpy()
+    apart = generator(network("encoder")(real)["mean"]).numpy() - real
+    return {"absolute_error": np.abs(apart).mean(), "squared_error": (apart**2).mean()}
+
+
+def of_cyclegan(generator, network, dataset, run):
+    back, source = network("back"), load_trained(run).sample.given(1000, 0)["source"]
+    real = dataset.examples(tf.range(1000, dtype=tf.int64), 0).numpy()
+    ways = {"error": generator(back(real)) - real, "source_error": back(generator(source)) - source}
+    return {name: np.abs(apart).mean() for name, apart in ways.items()}
+
+
+def test_cycle_errors_are_those_of_the_one_way_back():
+    def network(inputs, outputs):
+        x = keras.Input((inputs,))
+        return keras.Model(x, keras.layers.Dense(outputs)(x))
+
+    drawn, ring = Drawn(lambda x: 2 * x, "source", ASKED.repeat(2, 1)), ganlab.component("datasets", "gaussian_ring")()
+    ways = {"one": (network(2, 3), None), "two": (network(2, 2), lambda x: x / 2 + 1)}
+    drawn.networks = lambda: ways
+    measure = evaluator("cycle_error").evaluate
+    assert measure(drawn, ring, None) == pytest.approx({"error": 2.0, "source_error": 1.0})
+    ways["three"] = ways["two"]
+    with pytest.raises(ganlab.IncompatibleError, match="needs a generator that takes a source, and a further network"):
+        measure(drawn, ring, None)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "message"), [("condition_accuracy", "takes conditions"), ("reconstruction", "dataset of pairs")]
+    ("game", "loss", "name", "by_hand"),
+    [("ali", "ali", "reconstruction", of_ali), ("cyclegan", "cycle", "cycle_error", of_cyclegan)],
+)
+def test_ways_back_are_found_by_what_they_map_with_the_averaged_weights(cpus, game, loss, name, by_hand, tmp_path):
+    data = [ganlab.component("datasets", each)() for each in ("gaussian_ring", "swiss_roll")]
+    given = {
+        "dataset": data[0],
+        "source": data[1] if game == "cyclegan" else None,
+        "architecture": ganlab.component("architectures", game)(width=8),
+        "loss": ganlab.component("losses", loss)(),
+        "network_constraints": {"encoder" if game == "ali" else "back": [constraint("weight_normalization")]},
+        "ema_decay": 0.5,
+        "evaluators": [evaluator(name)],
+    }
+    run = ganlab.train(small(2, steps=3, evaluate_every=3, **given), tmp_path / "run")
+    generator, network = run.generator(), run.network
+    expected = by_hand(generator, network, data[0], run)
+    figures = {key.removeprefix(f"{name}/"): value for key, value in run.info["evaluation"].items()}
+    assert figures == pytest.approx(expected, rel=1e-5)
+    assert run.evaluate(name) == pytest.approx({f"{name}/{key}": value for key, value in expected.items()}, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("cycle_error", "a further network that makes"),
+        ("condition_accuracy", "takes conditions"),
+        ("reconstruction", "dataset of pairs"),
+    ],
 )
 def test_other_data_are_refused(name, message):
     with pytest.raises(ganlab.errors.IncompatibleError, match=message):

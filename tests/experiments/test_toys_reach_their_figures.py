@@ -24,6 +24,7 @@ def evaluated(name, folder, *params):
     [
         ("sinkhorn", 1500, 0.3),
         ("sliced", 1500, 0.3),
+        ("max_sliced", 3000, math.log(2)),
         ("consensus", 1500, math.log(2)),
         ("unrolled", 1500, math.log(2)),
         ("extragradient", 6000, math.log(2)),
@@ -33,3 +34,8 @@ def test_all_modes_are_found_and_samples_are_spread_over_them(name, steps, rever
     found = evaluated(name, tmp_path, f"experiment.steps={steps}")
     assert found["modes"] == 8
     assert found["reverse_kl"] < reverse_kl
+
+
+def test_series_are_at_most_twice_as_far_from_real_ones_as_these_from_each_other(tmp_path):
+    found = evaluated("sines", tmp_path)
+    assert found["sliced_wasserstein/distance"] < 2 * found["sliced_wasserstein/real_against_real"]

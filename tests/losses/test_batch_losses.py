@@ -125,7 +125,7 @@ def test_mmd_scales_of_the_papers():
         loss("mmd", scales=[1.0, 0.0])
 
 
-@pytest.mark.parametrize("name", ["c_transform", "cramer", "d2d_ce", "feature_matching", "mmd", "top_k"])
+@pytest.mark.parametrize("name", ["c_transform", "cramer", "d2d_ce", "feature_matching", "max_sliced", "mmd", "top_k"])
 def test_microbatches_are_refused_by_name(name):
     draws = Draws(0, N, tf.constant(0, tf.int64), tf.constant(0), whole=False)
     part = ReplicaView(name, noise.CRITIC_LOSS, draws, None, kind="losses")
@@ -201,6 +201,20 @@ def test_feature_matching_compares_means():
     np.testing.assert_allclose(critic(made), softplus(-REAL) + softplus(FAKE), rtol=1e-5)
     assert made.outputs == ("embedding",)
     assert loss("feature_matching", output="logits", game=loss("auxiliary_classifier")).outputs == ("logits",)
+
+
+def test_max_sliced_is_the_cost_of_the_best_assignment_of_scores():
+    made, costs = loss("max_sliced", game=loss("hinge")), cdist(REAL[:, None], FAKE[:, None], "sqeuclidean")
+    real, fake = linear_sum_assignment(costs)
+    np.testing.assert_allclose(generator(made), np.full(N, costs[real, fake].mean()), rtol=1e-5)
+    slope, _ = input_gradient(
+        lambda scores: made.generator(scores, tf.constant(REAL), replica=Alone()), tf.constant(FAKE)
+    )
+    partner = np.empty(N)
+    partner[fake] = REAL[real]
+    # Each of the N values is the mean.
+    np.testing.assert_allclose(slope, 2 * (FAKE - partner), rtol=1e-4)
+    np.testing.assert_allclose(critic(made), np.maximum(0, 1 - REAL) + np.maximum(0, 1 + FAKE), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("fraction", "k"), [(1.0, 6), (0.5, 3), (0.67, 4), (0.01, 1)])

@@ -2,6 +2,7 @@
 
 import re
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -201,6 +202,30 @@ def test_batches_are_compared_as_on_one_device(name, replicas, changed):
     assert_same(trained(0, count=8, **given), trained(replicas, count=8, **given, **changed), atol=3e-6)
 
 
+@pytest.mark.parametrize("replicas", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_linear_critic_of_max_sliced_finds_the_best_of_all_directions(replicas):
+    ring = ganlab.component("datasets", "gaussian_ring")(modes=1, std=0.3)
+    given = {
+        "loss": loss("max_sliced", game=loss("wasserstein")),
+        "architecture": Layers(critic=keras.layers.Dense(1)),
+        "constraints": [constraint("spectral_norm")],
+        "generator_optimizer": sgd(1e-9),
+        "dataset": ring,
+        "batch_size": 96,
+    }
+    training, steps = trained(replicas, count=30, critic_optimizer=sgd(0.3), **given), np.arange(25, 30)
+    generator, inputs = Net(training.start, "generator"), Inputs(small(0, **given))
+    angles = np.linspace(0, np.pi, 2000)
+    directions = np.stack([np.cos(angles), np.sin(angles)])
+    for step, found in zip(steps, training.metric("generator/loss")[steps, 0], strict=True):
+        z = noise.whole("normal", (96, 3), seed=0, stream=noise.LATENT, step=int(step)).numpy()
+        real = inputs.of(tf.constant(step, tf.int64), 0)["generator/real"].numpy()
+        fake, real = (np.sort(x @ directions, axis=0) for x in (generator(z), real))
+        of_all = np.mean((fake - real) ** 2, axis=0)
+        assert 0.95 * of_all.max() < found < 1.0001 * of_all.max()
+        assert of_all.min() < 0.3 * of_all.max()
+
+
 def test_nothing_is_made_for_a_critic():
     trainer = Trainer(small(0, **alone(ema_decay=0.9)))
     trainer.train(2)
@@ -242,6 +267,15 @@ def test_nothing_is_made_for_a_critic():
 def test_what_needs_a_critic_is_refused_by_name(changed, error, message):
     with pytest.raises(error, match=re.escape(message)):
         Trainer(small(0, **alone(**changed))).trace()
+
+
+@pytest.mark.parametrize(
+    "name", ["consensus", "d2d_ce", "feature_matching", "info", "max_sliced", "self_supervised", "top_k", "unrolled"]
+)
+def test_a_loss_around_a_game_with_a_critic_refuses_one_without_by_name(name):
+    message = rf"^losses\.{name} extends a game of generator and critic, and losses\.sliced has no loss for a critic"
+    with pytest.raises(IncompatibleError, match=message):
+        loss(name, game=loss("sliced"))
 
 
 def test_a_whole_run_has_no_critic(tmp_path):

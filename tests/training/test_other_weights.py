@@ -172,7 +172,7 @@ def test_parts_of_a_batch_are_refused_by_name(name):
 
 
 def test_a_game_that_scores_pairs_is_refused():
-    with pytest.raises(ganlab.IncompatibleError, match=r"^losses\.unrolled computes scores .* and ALI takes scores"):
+    with pytest.raises(ganlab.IncompatibleError, match=r"^losses\.unrolled computes scores .* and losses\.ali takes"):
         loss("unrolled", game=loss("ali"))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -23,10 +24,13 @@ from ganlab.training.graph.inputs import called, numbers_at
 from ganlab.training.graph.latents import is_normal, latents_of_samples
 from ganlab.training.graph.networks import Network
 from ganlab.training.graph.parts import in_turn
-from ganlab.training.graph.roles import CRITIC
+from ganlab.training.graph.refusals import graph_of
+from ganlab.training.graph.roles import CRITIC, GENERATOR
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
+
+Further = Mapping[str, tuple[keras.Model, Callable[..., Any]]]
 
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 _COUNTED = 100_000
@@ -41,6 +45,8 @@ class Sampler:
         classes: How many classes a conditional generator distinguishes; None for an unconditional one.
         rows: Where the conditions and sources of samples come from, by name, as far as the generator takes them.
         normal: Whether latent vectors are standard normal: the architecture makes no others.
+        networks: Makes the further networks of the generator's side by name: for each its Keras model, and a function
+            from rows to its output as numpy arrays, with the weights that samples are drawn with.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Sampler:
         buffers: Callable[[], Tensors] | None = None,
         rows: Mapping[str, Rows] = MappingProxyType({}),
         seed: int = 0,
+        networks: Callable[[], Further] = dict,
     ) -> None:
         """Takes the generator, and the variables of its weights or a function of their values.
 
@@ -64,7 +71,7 @@ class Sampler:
         self._frequencies = frequencies if generator.conditional else None
         needed = [*["labels"] * generator.conditional, *generator.given] if generator.given else []
         self.rows = {name: rows[name] for name in needed}
-        self._seed, self.normal = seed, is_normal(architecture)
+        self._seed, self.normal, self.networks = seed, is_normal(architecture), networks
         self.classes = None if self._frequencies is None else len(self._frequencies)
         self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
 
@@ -136,7 +143,12 @@ class Sampler:
             )
             for i in range(0, len(latents), _BATCH)
         ]
-        return np.concatenate([batch.numpy() for batch in batches])
+        return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
+
+    @property
+    def function(self) -> tuple[keras.Model, Callable[..., Any]]:
+        """The network of a sampler as `networks` gives it."""
+        return graph_of(self._generator.model), self.from_latents
 
     def _checked(self, labels: Any, n: int) -> np.ndarray:
         given = np.asarray(labels)
@@ -237,10 +249,17 @@ class Scorer:
 
 def sampler(experiment: Experiment, state: TrainingState) -> Sampler:
     """Draws from the generator with the weights that samples are drawn with."""
-    network = state.generator.network
-    frequencies = label_frequencies(experiment.dataset, experiment.seed) if network.conditional else None
-    of = network, state.sampling_weights, experiment.architecture, frequencies
-    return Sampler(*of, buffers=state.sampling_buffers, rows=experiment.given, seed=experiment.seed)
+    conditional = state.generator.network.conditional
+    frequencies = label_frequencies(experiment.dataset, experiment.seed) if conditional else None
+    further = [name for name, player in state.players.items() if name != GENERATOR and player.role.side == GENERATOR]
+
+    def of(name: str, *others: Any, **given: Any) -> Sampler:
+        weights, buffers = (functools.partial(f, name) for f in (state.sampling_weights, state.sampling_buffers))
+        network = state.players[name].network
+        return Sampler(network, weights, experiment.architecture, *others, buffers=buffers, **given)
+
+    given = {"rows": experiment.given, "seed": experiment.seed}
+    return of(GENERATOR, frequencies, **given, networks=lambda: {name: of(name).function for name in further})
 
 
 def label_frequencies(dataset: Dataset, seed: int) -> list[float] | None:

@@ -187,11 +187,11 @@ class TrainingState:
             for player in self.in_turn:
                 player.begin_anew()
 
-    def sampling_weights(self) -> Tensors:
+    def sampling_weights(self, role: str = GENERATOR) -> Tensors:
         """The weights that samples are drawn with: reparameterized, and averaged where there is an average."""
         with self.timed():
-            return self.generator.stack.effective(values_of(self.generator.sampled))
+            return self.players[role].stack.effective(values_of(self.players[role].sampled))
 
-    def sampling_buffers(self) -> Tensors:
+    def sampling_buffers(self, role: str = GENERATOR) -> Tensors:
         """The moving statistics that samples are drawn with: averaged where there is such an average."""
-        return read(self.generator.sampled.buffers)
+        return read(self.players[role].sampled.buffers)

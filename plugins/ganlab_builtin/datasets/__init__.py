@@ -17,6 +17,7 @@ from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, Gaus
 from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.showers import Showers
+from ganlab_builtin.datasets.sines import Sines
 from ganlab_builtin.datasets.stacked import StackedMnist
 from ganlab_builtin.datasets.swiss_roll import SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages
@@ -42,6 +43,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
         "moved_examples": MovedExamples,
         "photo_patches": PhotoPatches,
         "showers": Showers,
+        "sines": Sines,
         "stacked_mnist": StackedMnist,
         "swiss_roll": SwissRoll,
         "tfds": TfdsImages,
@@ -68,6 +70,7 @@ __all__ = [
     "MovedExamples",
     "PhotoPatches",
     "Showers",
+    "Sines",
     "StackedMnist",
     "SwissRoll",
     "TFRecords",

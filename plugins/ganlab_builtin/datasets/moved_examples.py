@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 
 import ganlab
-from ganlab import fingerprints, functional
+from ganlab import fingerprints
 from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.around import AroundADataset
 from ganlab_builtin.datasets.funnels import Funnels
 
 # Examples whose moves are measured for the distance, and how many at once.
@@ -20,7 +21,7 @@ _MEASURED, _PIECE = 2**16, 2**10
 _CENTERS = 2**42
 
 
-class MovedExamples(ganlab.Dataset):
+class MovedExamples(AroundADataset):
     """Examples of another dataset, its counterpart, each moved towards the nearest of some centres.
 
     The construction of Korotin, Kolesov and Burnaev, "Kantorovich strikes back! Wasserstein GANs are not optimal
@@ -52,8 +53,8 @@ class MovedExamples(ganlab.Dataset):
             raise ganlab.ConfigError(
                 f"datasets.moved_examples.funnels = {funnels!r} must be at most the number of examples, {dataset.size}."
             )
-        self.dataset, self.share, self._count, self._seed = dataset, share, funnels, seed
-        self.sample_shape, self.size, self.classes = tuple(dataset.sample_shape), dataset.size, dataset.classes
+        super().__init__(dataset)
+        self.share, self._count, self._seed = share, funnels, seed
 
     @functools.cached_property
     def _funnels(self) -> Funnels:
@@ -83,10 +84,6 @@ class MovedExamples(ganlab.Dataset):
     def counterpart(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The examples where they were: those of the other dataset."""
         return self.dataset.examples(numbers, seed)
-
-    def labels(self, numbers: tf.Tensor, seed: int = 0) -> tf.Tensor:
-        """The other dataset's, `(n,)` int64."""
-        return functional.call(self.dataset.labels, numbers, seed=seed)
 
     def potential(self, x: tf.Tensor) -> tf.Tensor:
         """The optimal critic `-u` at `(n, *sample_shape)`: `(n,)`."""

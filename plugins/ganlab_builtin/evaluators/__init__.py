@@ -6,7 +6,7 @@ import ganlab
 from ganlab_builtin.evaluators.by_class import ClassFrechetDistance, LabelAccuracy
 from ganlab_builtin.evaluators.classifying import ClassifierScore
 from ganlab_builtin.evaluators.frechet import FrechetDistance
-from ganlab_builtin.evaluators.given import ConditionAccuracy, Reconstruction
+from ganlab_builtin.evaluators.given import ConditionAccuracy, CycleError, Reconstruction
 from ganlab_builtin.evaluators.kernel import KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage
 from ganlab_builtin.evaluators.neighbours import DensityCoverage, PrecisionRecall
@@ -23,6 +23,7 @@ def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:
         "class_frechet_distance": ClassFrechetDistance,
         "classifier_score": ClassifierScore,
         "condition_accuracy": ConditionAccuracy,
+        "cycle_error": CycleError,
         "density_coverage": DensityCoverage,
         "exact_w1": ExactW1,
         "frechet_distance": FrechetDistance,

@@ -1,12 +1,14 @@
-"""Measures of generators that are given something: whether samples have the asked conditions, or match their pairs."""
+"""Measures of generators that are given something: the asked conditions, and the ways to samples and back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
 import ganlab
+from ganlab import functional
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators.comparing import FROM_ZERO
@@ -59,8 +61,7 @@ class ConditionAccuracy(ganlab.Evaluator):
                 "evaluators.condition_accuracy needs a generator that takes conditions, and a dataset with "
                 "condition_of, for example architectures.mlp with conditions = True and datasets.showers."
             )
-        numbers = tf.range(min(self.samples, dataset.size or self.samples), dtype=tf.int64)
-        examples = np.asarray(dataset.examples(numbers, self.seed))
+        numbers, examples = _first(dataset, self.samples, self.seed)
         real = _flat(dataset.conditions(numbers, self.seed)), _flat(shown(examples))
         asked = sample.given(self.samples, self.seed)["conditions"]
         made = _flat(asked), _flat(shown(np.asarray(sample(self.samples, self.seed))))
@@ -92,7 +93,12 @@ class ConditionAccuracy(ganlab.Evaluator):
 
 
 class Reconstruction(ganlab.Evaluator):
-    """How far samples are from the examples that belong to their sources, in a dataset of pairs."""
+    """How far examples are from what the generator makes of their sources, or of their codes.
+
+    In a dataset of pairs the generator gets the sources of examples. Otherwise it gets their codes, where the game has
+    an encoder: one further network of the generator's side that makes latent vectors of examples, or a dict whose
+    `mean` these are, as that of architectures.ali.
+    """
 
     metric_help: ClassVar[dict[str, str]] = {
         "absolute_error": "The mean absolute difference of a sample's values from those of its example.",
@@ -105,11 +111,11 @@ class Reconstruction(ganlab.Evaluator):
         samples: Annotated[int, Ge(1), Lt(2**31)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:
-        """Sets the number of pairs.
+        """Sets the number of examples.
 
         Args:
-            samples: How many pairs are read; of a finite set the first ones.
-            seed: Decides the latent vectors, and the pairs of a synthetic set.
+            samples: How many examples are read; of a finite set the first ones.
+            seed: Decides the latent vectors of pairs, and the examples of a synthetic set.
         """
         self.samples, self.seed = samples, seed
 
@@ -117,21 +123,81 @@ class Reconstruction(ganlab.Evaluator):
         """The figures, `absolute_error` and `squared_error`.
 
         Raises:
-            IncompatibleError: The data are not pairs, or the generator takes no source.
+            IncompatibleError: The data are not pairs, or the generator takes no source, and there is no encoder.
         """
-        if dataset.source_shape is None or "source" not in sample.given(1, self.seed):
+        numbers, real = _first(dataset, self.samples, self.seed)
+        if dataset.source_shape is not None and "source" in sample.given(1, self.seed):
+            again = sample(len(real), self.seed, source=np.asarray(dataset.sources(numbers, self.seed)))
+        elif encoder := _way(sample, dataset.sample_shape, lambda: sample.latents(1, self.seed).shape[1:]):
+            rows = {"labels": dataset.labels, "conditions": dataset.conditions}
+            own = {name: of for name, of in rows.items() if name in sample.given(1, self.seed)}
+            given = {name: np.asarray(functional.call(of, numbers, seed=self.seed)) for name, of in own.items()}
+            again = sample.from_latents(encoder(real), **given)
+        else:
             raise ganlab.IncompatibleError(
                 "evaluators.reconstruction needs a dataset of pairs and a generator that takes a source, for example "
-                "datasets.edges and architectures.unet."
+                "datasets.edges and architectures.unet, or an encoder, for example that of architectures.ali."
             )
-        numbers = tf.range(min(self.samples, dataset.size or self.samples), dtype=tf.int64)
-        real, source = (np.asarray(of(numbers, self.seed)) for of in (dataset.examples, dataset.sources))
-        apart = np.asarray(sample(len(real), self.seed, source=source), np.float64) - real
+        apart = np.asarray(again, np.float64) - real
         return {"absolute_error": float(np.abs(apart).mean()), "squared_error": float((apart**2).mean())}
 
     def limits(self, dataset: ganlab.Dataset) -> dict[str, tuple[float, float]]:
         """Neither is negative."""
-        return dict.fromkeys(("absolute_error", "squared_error"), FROM_ZERO)
+        return dict.fromkeys(self.metric_help, FROM_ZERO)
+
+
+class CycleError(Reconstruction):
+    """How far values are from where they began after the way there and back, or back and there.
+
+    For games with a source and a way back: one further network of the generator's side that makes sources of examples,
+    as that of architectures.cyclegan. The two errors are those of equation 2 of Zhu et al., "Unpaired image-to-image
+    translation using cycle-consistent adversarial networks" (2017), as means over values.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "error": "The mean absolute difference of an example's values from what is made of the source made of it.",
+        "source_error": "The same of a source and what the way back makes of the sample made from it.",
+    }
+
+    def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The figures, `error` and `source_error`.
+
+        Raises:
+            IncompatibleError: The generator takes no source, or there is no way back.
+        """
+        source = sample.given(self.samples, self.seed).get("source")
+        back = None if source is None else _way(sample, dataset.sample_shape, lambda: source.shape[1:])
+        if back is None:
+            raise ganlab.IncompatibleError(
+                "evaluators.cycle_error needs a generator that takes a source, and a further network that makes "
+                "sources of examples, for example those of architectures.cyclegan."
+            )
+        _, real = _first(dataset, self.samples, self.seed)
+        there = sample(len(real), self.seed, source=back(real))
+        again = back(sample(self.samples, self.seed, source=source))
+        apart = {"error": there - real, "source_error": again - source}
+        return {name: float(np.abs(np.asarray(values, np.float64)).mean()) for name, values in apart.items()}
+
+
+def _first(dataset: ganlab.Dataset, count: int, seed: int) -> tuple[tf.Tensor, np.ndarray]:
+    """The numbers of the first examples, and these."""
+    numbers = tf.range(min(count, dataset.size or count), dtype=tf.int64)
+    return numbers, np.asarray(dataset.examples(numbers, seed))
+
+
+def _way(sample: Any, taken: Sequence[int], made: Callable[[], Sequence[int]]) -> Callable[..., np.ndarray] | None:
+    """The further network of the generator's side from rows of one shape to another; None unless there is just one."""
+    fitting = []
+    for model, function in getattr(sample, "networks", dict)().values():
+        output = model.output.get("mean") if isinstance(model.output, dict) else model.output
+        shapes = [tuple(x.shape[1:]) for x in (*model.inputs, output) if hasattr(x, "shape")]
+        if shapes == [tuple(taken), tuple(made())]:
+            fitting.append(function)
+    return (lambda x: _mean(fitting[0](x))) if len(fitting) == 1 else None
+
+
+def _mean(output: Any) -> np.ndarray:
+    return output["mean"] if isinstance(output, dict) else output
 
 
 def _flat(rows: Any) -> np.ndarray:

@@ -7,7 +7,7 @@ from ganlab_builtin.losses.batches import Sinkhorn, Sliced
 from ganlab_builtin.losses.classes import AuxiliaryClassifier, MultiHinge
 from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
-from ganlab_builtin.losses.features import FeatureMatching
+from ganlab_builtin.losses.features import FeatureMatching, MaxSliced
 from ganlab_builtin.losses.foresight import Consensus, Unrolled
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.inference import ALI
@@ -37,6 +37,7 @@ def ganlab_losses() -> dict[str, type]:
         "info": Info,
         "kr": KR,
         "least_squares": LeastSquares,
+        "max_sliced": MaxSliced,
         "mmd": MMD,
         "multi_hinge": MultiHinge,
         "neural_ot": NeuralOT,

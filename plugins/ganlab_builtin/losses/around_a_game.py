@@ -16,7 +16,16 @@ class AroundAGame(ganlab.Loss):
     def __init__(
         self, game: ganlab.Loss, *, pairs: bool = False, labels: bool = False, outputs: tuple[str, ...] = ()
     ) -> None:
-        """Takes the game, and what the loss around it needs itself."""
+        """Takes the game, and what the loss around it needs itself.
+
+        Raises:
+            IncompatibleError: The game has no critic.
+        """
+        if getattr(game.critic, "__func__", None) is ganlab.Loss.critic:
+            raise ganlab.IncompatibleError(
+                f"{selector(self)} extends a game of generator and critic, and {selector(game)} has no loss for a "
+                "critic: it compares batches. Give it another game, for example @losses.hinge()."
+            )
         self.game = game
         self.ready = game.ready  # type: ignore[method-assign]
         self.pairs, self.labels = pairs or game.pairs, labels or game.labels
@@ -74,3 +83,10 @@ class AroundAGame(ganlab.Loss):
         scores: list[Any] = [fake_scores, *([real_scores] if self.game.pairs else [])]
         given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
         return call(self.game.generator, *scores, **given)
+
+
+def selector(loss: ganlab.Loss) -> str:
+    """The name of a loss in messages: that in experiment files, or its class if it is not one of this package."""
+    from ganlab_builtin.losses import ganlab_losses
+
+    return next((f"losses.{name}" for name, own in ganlab_losses().items() if own is type(loss)), type(loss).__name__)

@@ -10,7 +10,7 @@ import ganlab
 from ganlab.bounds import Ge, Gt, Le
 from ganlab.errors import IncompatibleError
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.losses.around_a_game import AroundAGame
+from ganlab_builtin.losses.around_a_game import AroundAGame, selector
 from ganlab_builtin.losses.games import NonSaturating
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ class _Foresight(AroundAGame):
         super().__init__(game or NonSaturating(), pairs=True)
         if type(self.game).scores is not ganlab.Loss.scores:
             raise IncompatibleError(
-                f"losses.{type(self).__name__.lower()} computes scores of examples with other weights of the critic, "
-                f"and {type(self.game).__name__} takes scores otherwise (`scores`). Give it a game of examples alone."
+                f"{selector(self)} computes scores of examples with other weights of the critic, and "
+                f"{selector(self.game)} takes scores otherwise (`scores`). Give it a game of examples alone."
             )
 
     def of_critic(self, critic: ganlab.Network, batch: ganlab.Batch, **given: Any) -> tf.Tensor:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -51,6 +54,15 @@ class _Samples:
             name: np.asarray(optional.call(getattr(of, method), numbers, seed=seed + 1))
             for name, (of, method, *_) in given_rows(self._dataset).items()
         }
+
+    def networks(self) -> dict[str, Any]:
+        """A way back from examples to sources, all zero, where there are sources."""
+        if (shape := self._dataset.source_shape) is None:
+            return {}
+        x = keras.Input(self._dataset.sample_shape)
+        made = keras.layers.Dense(math.prod(shape), kernel_initializer="zeros")(keras.layers.Flatten()(x))
+        model = keras.Model(x, keras.layers.Reshape(shape)(made))
+        return {"back": (model, lambda rows: model(rows).numpy())}
 
     def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
         """The number of an example of each class, or of any where the dataset's first have none of it."""
