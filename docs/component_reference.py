@@ -119,8 +119,8 @@ class Reference:
         parts = [f"`{EXPERIMENT}.{part}`" for part, of in PARTS.items() if of == kind]
         taken = f" {', '.join(parts)} {'take' if parts[1:] else 'takes'} them." if parts else ""
         guides = [self._link(page) for page in dict.fromkeys(page for row in rows for page, _ in row)]
-        costs = ", and what they cost" if "cost" in columns else ""
-        chosen = f" Which to choose{costs}: {', '.join(guides)}." if guides else ""
+        costs = " Their cost is training time, relative to none of them." if "cost" in columns else ""
+        chosen = f"{costs} Which to choose: {', '.join(guides)}." if guides else ""
         lines = [f"# {kind}\n\n{self._about[kind]}.{taken}{chosen}\n", f"| {' | '.join(['name', *columns, ''])} |"]
         lines.append("|---" * len(columns) + "|---|---|")
         for selector in self._of(kind):
@@ -146,7 +146,7 @@ class Reference:
         shown = [self._link(page) for page in self._pages if selector in self._named[page]]
         shown += [f"[{file}](../../gin/{file})" for file in self._files if selector in self._named[file]]
         lines += f"- shown in {', '.join(shown)}\n" if shown else ""
-        return "\n\n".join(filter(None, [f"## {name}", summary, example, parameters, body, lines]))
+        return "\n\n".join(filter(None, [f"## {name}", summary, example, parameters.strip(), body, lines]))
 
     def _documentation(self, selector: str) -> tuple[str, str]:
         """The first line of a docstring, and its other paragraphs before `Args:` and the like."""
@@ -161,7 +161,7 @@ class Reference:
             choices = re.fullmatch(r"Literal\[(.*)\]( \| None)?", each["type"])
             hint = f"one of `{choices[1].replace(', ', '`, `')}`{' or `None`' if choices[2] else ''}" if choices else ""
             facts = [hint or f"`{each['type']}`", *(f"see [{kind}]({kind}.md)" for kind in self._kinds(each["type"]))]
-            facts += [each["bound"]] if "bound" in each else []
+            facts += [_prose(each["bound"])] if "bound" in each else []
             text += f"- **`{each['name']}`**{start}{', '.join(facts)}. {_prose(each['documentation'])}\n"
         return text
 

@@ -46,7 +46,7 @@ html_static_path: list[str] = []
 
 def _names(app: Any, what: str, name: str, module: Any, options: Any, lines: list[str]) -> None:
     """Lists the names of the modules for applications; the docstring of each describes it."""
-    if name in ("ganlab.commands", "ganlab.engine", "ganlab.files"):
+    if name in ("ganlab.commands", "ganlab.comparing", "ganlab.engine", "ganlab.files"):
         lines += [", ".join(f"``{public}``" for public in module.__all__) + ".", ""]
 
 
