@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
+sys.path[:0] = [str(ROOT), str(ROOT / "plugins"), str(ROOT / "docs")]
 
 from pygments.lexers.python import PythonLexer  # noqa: E402
 from sphinx.highlighting import lexers  # noqa: E402
@@ -16,7 +16,7 @@ project = "ganlab"
 author = "The ganlab authors"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode", "component_reference"]
 exclude_patterns = ["results/*/*.md"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -46,7 +46,7 @@ html_static_path: list[str] = []
 
 def _names(app: Any, what: str, name: str, module: Any, options: Any, lines: list[str]) -> None:
     """Lists the names of the modules for applications; the docstring of each describes it."""
-    if name in ("ganlab.commands", "ganlab.engine", "ganlab.files"):
+    if name in ("ganlab.commands", "ganlab.comparing", "ganlab.engine", "ganlab.files"):
         lines += [", ".join(f"``{public}``" for public in module.__all__) + ".", ""]
 
 

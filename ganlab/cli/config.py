@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,6 @@ def show(
     """Prints the whole resolved experiment as a gin file, including every default."""
     if not gin_files:
         raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
-
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
     if as_json:
@@ -97,28 +96,31 @@ def _refuse(name: str, names: Names) -> None:
         raise
 
 
+def component_data(selector: str, names: Names) -> dict[str, Any]:
+    """A component, or the experiment, with its parameters: what `--json` prints and the reference's pages show."""
+    make, origin = names.make(selector), _origin(names.plugins, selector).strip(" ()")
+    settings = [_as_data(make, parameter) for parameter in names.parameters(selector).values()]
+    return {"name": selector, "origin": origin, "parameters": settings, "documentation": documentation(make)}
+
+
 def _explain_component(selector: str, names: Names, *, as_json: bool) -> None:
-    origin, make = _origin(names.plugins, selector), names.make(selector)
-    parameters = names.parameters(selector).values()
+    data = component_data(selector, names)
     if as_json:
-        settings = [_as_data(make, parameter) for parameter in parameters]
-        data = {"name": selector, "origin": origin.strip(" ()"), "parameters": settings}
-        say_json({**data, "documentation": documentation(make)})
+        say_json(data)
         return
-    lines = [f"{selector}{origin}", ""]
-    lines += [f"  {_setting(selector, make, parameter)}" for parameter in parameters]
-    say("\n".join([*lines, "", documentation(make)]).rstrip())
+    lines = [f"  {_setting(selector, setting)}" for setting in data["parameters"]]
+    head = f"{selector}{_origin(names.plugins, selector)}"
+    say("\n".join([head, "", *lines, "", data["documentation"]]).rstrip())
 
 
 def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, *, as_json: bool) -> None:
-    make = names.make(selector)
-    text = of_parameter(make, parameter.name)
+    data = _as_data(names.make(selector), parameter)
     if as_json:
-        data = {**_as_data(make, parameter), "name": f"{selector}.{parameter.name}"}
-        say_json({**data, "documentation": text})
+        say_json({**data, "name": f"{selector}.{parameter.name}"})
         return
-    about = textwrap.fill(text, 100, break_long_words=False) if text else documentation(make)
-    say(f"{_setting(selector, make, parameter)}\n\n{about}")
+    text = data["documentation"]
+    about = textwrap.fill(text, 100, break_long_words=False) if text else documentation(names.make(selector))
+    say(f"{_setting(selector, data)}\n\n{about}")
 
 
 def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
@@ -153,20 +155,19 @@ def _origin(found: Plugins, selector: str) -> str:
     return f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
 
 
-def _setting(selector: str, make: Callable[..., Any], parameter: inspect.Parameter) -> str:
-    hint, bound = _hint(make, parameter)
-    kind = f": {hint}" if hint else ""
-    default = "(required)" if parameter.default is inspect.Parameter.empty else f"= {parameter.default!r}"
-    return f"{selector}.{parameter.name}{kind} {default}" + (f"  ({bound})" if bound else "")
+def _setting(selector: str, data: Mapping[str, Any]) -> str:
+    kind = f": {data['type']}" if data["type"] else ""
+    default = "(required)" if data["required"] else f"= {data['default']!r}"
+    return f"{selector}.{data['name']}{kind} {default}" + (f"  ({data['bound']})" if "bound" in data else "")
 
 
 def _as_data(make: Callable[..., Any], parameter: inspect.Parameter) -> dict[str, Any]:
     hint, bound = _hint(make, parameter)
     required = parameter.default is inspect.Parameter.empty
     optional = {} if required else {"default": parameter.default}
-    if bound:
-        optional["bound"] = bound
-    return {"name": parameter.name, "type": hint, "required": required, **optional}
+    optional |= {"bound": bound} if bound else {}
+    about = of_parameter(make, parameter.name)
+    return {"name": parameter.name, "type": hint, "required": required, **optional, "documentation": about}
 
 
 def _hint(make: Callable[..., Any], parameter: inspect.Parameter) -> tuple[str, str]:

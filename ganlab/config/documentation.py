@@ -13,9 +13,9 @@ _ARGS = re.compile(r"^Args:\n((?:    .*\n?|\n)+)", re.MULTILINE)
 def documentation(make: Callable[..., Any]) -> str:
     """A factory's docstring; a class's is followed by that of its constructor."""
     texts = [inspect.getdoc(make) or "No documentation."]
-    # A class's parameters are often documented at its constructor. An inherited docstring does not describe them.
-    constructor = vars(make).get("__init__") if isinstance(make, type) else None
-    if constructor is not None and constructor.__doc__:
+    # A class's parameters are often documented at its constructor, which may be inherited.
+    constructor = getattr(make, "__init__", None) if isinstance(make, type) else None
+    if inspect.isfunction(constructor) and constructor.__doc__:
         texts.append(inspect.cleandoc(constructor.__doc__))
     return "\n\n".join(texts)
 

@@ -303,8 +303,7 @@ def component(kind: str, name: str) -> Factory:
     """A registered factory: `ganlab.component("losses", "hinge")()`.
 
     Args:
-        kind: `constraints`, `architectures`, `strategies`, `datasets`, `losses`, `evaluators`, `diagnostics`,
-            `features`, `optimizers`, `launchers` or `searches`.
+        kind: The kind, for example `constraints`; `ganlab plugins` lists all.
         name: The component's name.
 
     Returns:

@@ -33,28 +33,27 @@ def test_config_show_as_json_equals_the_settings_of_a_run(ganlab, here, minimal)
     assert settings["optimizers.adam.beta"] == 0.9  # a default
 
 
+WEIGHT = {"type": "float", "default": 10.0, "documentation": "How strongly."}
+SIDES = {"type": "Literal['one', 'two']", "default": "two", "documentation": "Which slopes count."}
+
+
 def test_config_explain_as_json(ganlab):
     data = json.loads(ganlab("config", "explain", "penalty", "--json").stdout)
     assert data == {
         "name": "constraints.penalty",
         "origin": str(Path("ganlab_plugins.py").resolve()),
-        "parameters": [
-            {"name": "weight", "type": "float", "required": False, "default": 10.0},
-            {"name": "sides", "type": "Literal['one', 'two']", "required": False, "default": "two"},
-        ],
+        "parameters": [{"name": "weight", "required": False, **WEIGHT}, {"name": "sides", "required": False, **SIDES}],
         "documentation": "Keeps gradients small.\n\nArgs:\n    weight: How strongly.\n    sides: Which slopes count.",
     }
     (path,) = json.loads(ganlab("config", "explain", "datasets.table", "--json").stdout)["parameters"]
-    assert path == {"name": "path", "type": "str", "required": True}
+    assert path == {"name": "path", "type": "str", "required": True, "documentation": "The file."}
 
 
 def test_config_explain_of_a_setting_as_json(ganlab):
     assert json.loads(ganlab("config", "explain", "penalty.weight", "--json").stdout) == {
         "name": "constraints.penalty.weight",
-        "type": "float",
         "required": False,
-        "default": 10.0,
-        "documentation": "How strongly.",
+        **WEIGHT,
     }
     bound = json.loads(ganlab("config", "explain", "experiment.batch_size", "--json").stdout)["bound"]
     assert bound == "a whole number of at least 1 and below 2**31"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ganlab import config
+from ganlab.config.documentation import documentation, of_parameter
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
 
@@ -41,16 +42,13 @@ def test_every_first_party_plugin_loads_and_offers_something(in_use):
 def test_component_is_documented_and_typed(component):
     make = component.factory.make
     assert component.summary.endswith(".")
-    documentation = inspect.getdoc(make) or ""
-    if isinstance(make, type) and make.__init__ is not object.__init__:
-        documentation += "\n" + (inspect.getdoc(make.__init__) or "")
     parameters = inspect.signature(make).parameters.values()
     for parameter in parameters:
         assert parameter.kind is parameter.KEYWORD_ONLY, f"{parameter.name} can be given by position"
         assert parameter.annotation is not parameter.empty, f"{parameter.name} has no type"
-        assert re.search(rf"^    {parameter.name}: \S", documentation, re.MULTILINE), f"{parameter.name} is not in Args"
+        assert of_parameter(make, parameter.name), f"{parameter.name} is not in Args"
     if parameters:
-        (listed,) = re.findall(r"^Args:\n((?:    .*\n?|\n)+)", documentation, re.MULTILINE)
+        (listed,) = re.findall(r"^Args:\n((?:    .*\n?|\n)+)", documentation(make), re.MULTILINE)
         assert re.findall(r"^    (\w+):", listed, re.MULTILINE) == [parameter.name for parameter in parameters]
 
 

@@ -18,6 +18,15 @@ def test_every_public_name_is_listed_and_available():
         assert getattr(ganlab, name) is not None
 
 
+def test_every_public_name_has_an_entry_on_the_page_of_the_api():
+    page = (ROOT / "docs" / "api.md").read_text()
+    entries = set(re.findall(r"^\.\. [\w:]+:: ganlab\.(\w+)$", page, re.MULTILINE))
+    (roles,) = re.findall(r":members: (.*)", page)
+    assert set(ganlab.__all__) - entries - set(roles.split(", ")) - set(vars(ganlab.errors)) == set()
+    assert entries - set(ganlab.__all__) == {"interfaces"}
+    assert set(roles.split(", ")) <= set(ganlab.__all__)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_names_used_on_pages_are_public(page):
     code = re.findall(r"```python.*?\n(.*?)```", page.read_text(), re.DOTALL)
