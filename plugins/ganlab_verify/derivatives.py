@@ -82,7 +82,7 @@ class Derivatives:
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         """Takes an experiment of one replica and its variables, of which only the names and shapes are used."""
         self._experiment, self._state = experiment, state
-        self._loss = _RecordingLoss(experiment.loss)
+        self._loss = (_RecordingGame if experiment.has_critic else _RecordingLoss)(experiment.loss)
         self._step = TrainingStep(replace(experiment, loss=self._loss), state, compiled=False)
         self._doubles: dict[str, Double] = {}
         self._layers: dict[str, Sequence[CriticLayer]] = {}
@@ -90,6 +90,20 @@ class Derivatives:
         self._arguments: dict[str, Mapping[str, Any]] = {}
         self._held: dict[str, list[str]] = {}
         self._real: dict[str, np.ndarray] | None = None
+
+    def truths(self, start: Values, later: Values) -> list[Truth]:
+        """Compares the gradients of a step: the critic's, if there is one, and the generator's.
+
+        Args:
+            start: Every variable before the step, by the names of `TrainingState.variables`.
+            later: Every variable after it.
+        """
+        # The generator's update sees the critic's side as the step left it, and its own side as the step found it.
+        own = {name: start[name] for name in start if name.startswith(self._of_generator)}
+        if not self._experiment.has_critic:
+            return [self.generator({**later, **own})]
+        critic, after = self.critic(start)
+        return [critic, self.generator({**later, **own, **after})]
 
     def critic(self, values: Values) -> tuple[Truth, dict[str, np.ndarray]]:
         """Compares the critic's gradient.
@@ -128,7 +142,7 @@ class Derivatives:
             return self._compare("generator", self._generator, arguments)[0]
 
     @property
-    def of_generator(self) -> tuple[str, ...]:
+    def _of_generator(self) -> tuple[str, ...]:
         """The beginnings of the names of the variables that belong to the generator's side."""
         return tuple(
             f"{start}/" for player in self._side("generator") for start in (player.role.name, player.stack.kind)
@@ -274,27 +288,28 @@ class _RecordingLoss(Loss):
         """The loss's own."""
         return optional.call(self._loss.scores, batch, networks, replica=replica)
 
-    def critic(
-        self, real_scores: tf.Tensor, fake_scores: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any
-    ) -> tf.Tensor:
-        """The critic's loss, whose terms are recorded."""
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        value = tf.convert_to_tensor(optional.call(self._loss.critic, real_scores, fake_scores, **given))
-        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (real_scores, fake_scores, value)]
-        return value
-
     def witness(self, batch: Any, replica: Any) -> Any:
         """The loss's own."""
         return optional.call(self._loss.witness, batch, replica=replica)
 
-    def generator(
-        self, fake_scores: tf.Tensor, *pairs: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any
-    ) -> tf.Tensor:
+    def generator(self, *scores: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any) -> tf.Tensor:
         """The generator's loss, whose terms are recorded."""
-        given = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        value = tf.convert_to_tensor(optional.call(self._loss.generator, fake_scores, *pairs, **given))
-        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (fake_scores, *pairs, value)]
+        return self._recorded(
+            self._loss.generator, scores, batch=batch, replica=replica, state=state, networks=networks
+        )
+
+    def _recorded(self, method: Any, scores: Sequence[tf.Tensor], **given: Any) -> tf.Tensor:
+        value = tf.convert_to_tensor(optional.call(method, *scores, **given))
+        self.terms = [tf.reduce_mean(tf.abs(x)) for x in (*scores, value)]
         return value
+
+
+class _RecordingGame(_RecordingLoss):
+    """The same of a loss with a critic."""
+
+    def critic(self, *scores: tf.Tensor, batch: Any, replica: Any, state: Any, networks: Any) -> tf.Tensor:
+        """The critic's loss, whose terms are recorded."""
+        return self._recorded(self._loss.critic, scores, batch=batch, replica=replica, state=state, networks=networks)
 
 
 def _copied(values: Any) -> Any:

@@ -23,7 +23,7 @@ def row(check: str, experiment: Experiment, state: TrainingState) -> Row | None:
         return None
     numbers = np.arange(_ROWS) % (experiment.dataset.size or _ROWS)
     inputs = {"generator": latents_of_samples(experiment.architecture, _ROWS, 0)}
-    if state.critic.network.input_shape is not None and not experiment.loss.labels:
+    if experiment.has_critic and state.critic.network.input_shape is not None and not experiment.loss.labels:
         inputs["critic"] = tf.constant(examples_of(experiment.dataset, numbers, experiment.seed))
     known = [role for role in inputs if not state.players[role].network.given]  # of nothing else for each row
     ignoring = [role for role in known if _ignores(state, role, inputs[role], classes)]

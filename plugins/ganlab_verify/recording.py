@@ -89,10 +89,23 @@ class Witness(Constraint):
 
     def advance(self, weights: Any, state: Any, batch: Batch, replica: Replica) -> Any:
         """Logs the mean of some noise, and projections of the examples and of the generator's samples."""
-        replica.log("noise", replica.normal([batch.real.shape[0]]))
-        replica.log("examples", _projected(batch.real))
-        replica.log("samples", _projected(batch.fake))
+        _log(batch, replica)
         return state
+
+
+class GeneratorWitness(Constraint):
+    """The same where the generator trains alone."""
+
+    def generator_penalty(self, generator: Any, critic: Any, batch: Batch, state: Any, replica: Replica) -> None:
+        """As `Witness.advance`."""
+        _log(batch, replica)
+
+
+def _log(batch: Batch, replica: Replica) -> None:
+    replica.log("noise", replica.normal([batch.fake.shape[0]]))
+    if batch.real is not None:
+        replica.log("examples", _projected(batch.real))
+    replica.log("samples", _projected(batch.fake))
 
 
 def _projected(x: tf.Tensor) -> tf.Tensor:

@@ -72,12 +72,13 @@ def _projecting(bench: Bench) -> list[str]:
 
 
 def _without(recipe: Recipe) -> Mapping[str, Arrays]:
-    """The first gradients of one device without a part of the critic's loss."""
+    """The first gradients of one device without a part of the loss of the first network."""
     gradients: dict[str, Arrays] = {}
     for part, partial in (("penalty", _WithoutPenalty), ("weight penalty", _WithoutWeightPenalty)):
         bench = Bench(recipe, 0, optimizers="sgd")
-        stack = bench.state.critic.stack
-        bench.state.critic.stack = partial(stack.constraints, stack.names)
+        first = bench.state.in_turn[0]  # the critic, if there is one
+        stack, side = first.stack, first.role.side
+        first.stack = partial(stack.constraints, stack.names, stack.kind, side)
         gradients[part] = bench.traced(1).iterations[0].gradients
     return gradients
 

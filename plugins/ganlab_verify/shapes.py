@@ -44,7 +44,9 @@ def _unknown(graph: tf.Graph) -> Iterator[str]:
     for operation in op_source.operations(graph):
         for output in operation.outputs:
             # Integers may be used to compute shapes, for example the axes that a gradient is summed over.
-            if output.dtype.is_floating and not output.shape.is_fully_defined():
+            # TensorFlow leaves the condition of a loop arguments that nothing takes.
+            taken = operation.type != "Placeholder" or output.consumers()
+            if taken and output.dtype.is_floating and not output.shape.is_fully_defined():
                 yield f"{operation.type} of shape {output.shape}{at(op_source.own_line(operation))}"
 
 

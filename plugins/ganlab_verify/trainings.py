@@ -13,9 +13,8 @@ import ganlab
 from ganlab import Experiment
 from ganlab.commands import Recipe, read_experiment, use_plugins
 from ganlab.engine import build_networks, make
-from ganlab.errors import IncompatibleError
 from ganlab_verify import lab
-from ganlab_verify.recording import Witness, recording
+from ganlab_verify.recording import GeneratorWitness, Witness, recording
 from ganlab_verify.report import Source
 from ganlab_verify.trace import Arrays, Iteration, Trace, apart, norm
 
@@ -64,34 +63,32 @@ class Bench(lab.Training):
             rates: Learning rates of gradient descent, for the critic and for the generator.
             jit: What XLA compiles, as experiment.jit: the gradients, nothing or the whole iteration.
             settings: Further settings that replace the experiment's own.
-
-        Raises:
-            IncompatibleError: It has no critic.
         """
         if isinstance(recipe.arguments.get("critic_steps"), Recipe):
             settings = {"critic_steps": 2, **settings}  # what is observed has the same updates in each iteration
         plain = composed(recipe, replicas, precision="float32", jit=jit, evaluators=(), diagnostics=(), **settings)
-        if not plain.has_critic:
-            raise IncompatibleError(
-                f"This check observes a critic's updates, and {type(plain.loss).__name__} trains none. Use the checks "
-                "resume and tpu; `ganlab plugins check` compares replicas under such a loss."
-            )
-        templates = (plain.critic_optimizer, plain.generator_optimizer)
+        observed = ("critic", "generator") if plain.has_critic else ("generator",)
+        templates = {side: getattr(plain, f"{side}_optimizer") for side in observed}
         if optimizers == "sgd":
-            templates = tuple(keras.optimizers.SGD(learning_rate=rate) for rate in rates)
+            given = dict(zip(("critic", "generator"), rates, strict=True))
+            templates = {side: keras.optimizers.SGD(learning_rate=given[side]) for side in observed}
             plain = replace(plain, optimizers=None)  # those of further networks are then of their sides
         sides = {name: network.side for name, network in build_networks(plain).items()} if plain.optimizers else {}
         updates: dict[str, Any] = {"critic": plain.critic_steps, "generator": plain.generator_steps}
+        kind, witness = (
+            ("constraints", Witness()) if plain.has_critic else ("generator_constraints", GeneratorWitness())
+        )
+        own = {f"{side}_optimizer": recording(templates[side], plain.strategy, updates[side]) for side in observed}
         self.experiment: Experiment = replace(
             plain,
-            constraints=(*plain.constraints, Witness()),
-            critic_optimizer=recording(templates[0], plain.strategy, updates["critic"]),
-            generator_optimizer=recording(templates[1], plain.strategy, updates["generator"]),
+            **{kind: (*getattr(plain, kind), witness)},
+            **own,
             optimizers={
                 name: recording(template, plain.strategy, updates[sides[name]])
                 for name, template in (plain.optimizers or {}).items()
             },
         )
+        self._witness = f"{kind}/{self.experiment.component_names(kind)[-1]}/"
         super().__init__(self.experiment)
         self._initial = {name: copies[0] for name, copies in self._copies().items()}
 
@@ -126,7 +123,7 @@ class Bench(lab.Training):
             replicas=count,
             tags=[metric.tag for metric in metrics],
             reductions=[metric.reduce for metric in metrics],
-            witness=f"constraints/{self.experiment.component_names('constraints')[-1]}/",
+            witness=self._witness,
             before=before,
             iterations=done,
             lone=tuple(name for name, copies in self._copies().items() if len(copies) < count),

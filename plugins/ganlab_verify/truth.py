@@ -69,10 +69,7 @@ def _row(
     for seed in range(_STARTS):
         start = {**initial, **moved(initial, trained, seed)}
         later, notes = train(start), []
-        critic, after = derivatives.critic(start)
-        # The generator's update sees the critic's side as the step left it, and its own side as the step found it.
-        own = {name: start[name] for name in start if name.startswith(derivatives.of_generator)}
-        truths = [critic, derivatives.generator({**later, **own, **after})]
+        truths = derivatives.truths(start, later)
         other = next((row for truth in truths if (row := applied(truth)) is not None), None)
         if other is not None:
             continue
@@ -83,8 +80,7 @@ def _row(
                 "replace the experiment's."
             )
             start |= he(start, trained, seed)
-            critic, after = derivatives.critic(start)
-            truths = [critic, derivatives.generator({**start, **after})]
+            truths = derivatives.truths(start, start)
         departing = [truth for truth in truths if truth.departs]
         if not departing:
             return passed(truths, notes)

@@ -10,6 +10,7 @@ from ganlab_builtin.architectures.cyclegan import CycleGAN
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples
+from ganlab_builtin.architectures.growing import Growing
 from ganlab_builtin.architectures.infogan import InfoGAN
 from ganlab_builtin.architectures.latents import Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
@@ -35,6 +36,7 @@ def ganlab_architectures() -> dict[str, type]:
         "data_plus_noise": DataPlusNoise,
         "dcgan": DCGAN,
         "fixed_samples": FixedSamples,
+        "growing": Growing,
         "infogan": InfoGAN,
         "latents": Latents,
         "lip_convnet": LipConvNet,

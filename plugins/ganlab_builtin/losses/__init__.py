@@ -12,6 +12,7 @@ from ganlab_builtin.losses.foresight import Consensus, Unrolled
 from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
 from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.information import Info
+from ganlab_builtin.losses.patience import Patient
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK
@@ -42,6 +43,7 @@ def ganlab_losses() -> dict[str, type]:
         "multi_hinge": MultiHinge,
         "neural_ot": NeuralOT,
         "non_saturating": NonSaturating,
+        "patient": Patient,
         "pix2pix": Pix2Pix,
         "relativistic": Relativistic,
         "relativistic_average": RelativisticAverage,
