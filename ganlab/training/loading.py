@@ -26,7 +26,7 @@ from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.networks import Network, build_network
 from ganlab.training.graph.players import Player
 from ganlab.training.graph.roles import GENERATOR, role_of
-from ganlab.training.graph.sampling import Further, Sampler, label_frequencies
+from ganlab.training.graph.sampling import Sampler, label_frequencies
 from ganlab.training.graph.variables import raw, values_of
 
 # A checkpoint of a run: a step, the best by `experiment.keep_best`, or None for the newest.
@@ -195,7 +195,7 @@ def _trained(
     generator, frequencies = restored()
     seed, of = int(arguments.get("seed", 0)), (generator, generator.weights, architecture, frequencies)
 
-    def networks() -> Further:
+    def networks() -> dict[str, Any]:
         made = optional.call(architecture.networks, _sample_shape(run), **_facts(run, frequencies))
         found = {name: restored(name)[0] for name in made.get(GENERATOR, ())}
         return {name: Sampler(each, each.weights, architecture).function for name, each in found.items()}

@@ -38,7 +38,7 @@ def check(source: Source, *, replicas: Sequence[int], iterations: int, optimizer
     single = Bench(recipe, 0, optimizers=optimizers)
     rates = single.find_rates() if optimizers == "sgd" else (0.0, 0.0)
     row = stateful.row(NAME, single.trainer.graph()) or stateful.of_python(NAME, single)
-    row = row or ignored_labels.row(NAME, single.experiment, single.state)
+    row = row or stateful.kept(NAME, single.experiment) or ignored_labels.row(NAME, single.experiment, single.state)
     if row is not None:
         return row
     reference = Reference(single, iterations)

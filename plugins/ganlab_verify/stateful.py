@@ -15,10 +15,15 @@ from ganlab_verify.report import Row
 from ganlab_verify.shapes import at
 
 if TYPE_CHECKING:
+    from ganlab import Experiment
     from ganlab_verify.trainings import Bench
 
 _PYTHON = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 _RANDOM = ("Random", "Rng", "Multinomial", "TruncatedNormal", "ParameterizedTruncated")
+KEPT = (
+    "holds a tensor of a step that was traced, whose value no later update has. What is kept between updates is a "
+    "state, which initial_state begins and advance continues."
+)
 # What is never a plugin's own.
 _OTHERS = {"abc", "builtins", "ganlab", "keras", "tensorflow"}
 
@@ -64,6 +69,14 @@ def of_python(check: str, bench: Bench) -> Row | None:
         "replica.uniform or replica.normal; in a dataset, by ganlab.functional.example_normal."
     )
     return Row(check, "failed", None, None, detail, {"cause": "own random numbers", "operation": where})
+
+
+def kept(check: str, experiment: Experiment) -> Row | None:
+    """The row of a component that keeps a tensor of the step, which has been traced; None if there is none."""
+    places = (place for _, component in experiment.components() for place in _held(component))
+    if (place := next(places, None)) is None:
+        return None
+    return Row(check, "failed", None, None, f"{place} {KEPT}", {"cause": "kept tensor", "where": place})
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Losses that judge by examples, or by scores without a direction, and factories that make classes, pass the kit."""
 
-import numpy as np
 import pytest
 from ganlab_verify.testing import LossConformance, parts
 from outcomes import conformance, outcomes
@@ -13,20 +12,8 @@ pytestmark = pytest.mark.usefixtures("cpus")
 HIGHER, ROUND_TRIP = "test_the_critic_wants_real_scores_higher", "test_gin_round_trip"
 
 
-class Sinkhorn(ganlab.Loss):
-    """The entropic transport cost between all examples and all samples; there is nothing for a critic to do."""
-
-    pairs = True
-
-    def generator(self, batch, replica):
-        x, y = (tf.reshape(replica.gather(x), [-1, int(np.prod(x.shape[1:]))]) for x in (batch.fake, batch.real))
-        cost = tf.reduce_sum(tf.square(x[:, None] - y[None]), axis=-1)
-        f, g = tf.zeros([cost.shape[0], 1]), tf.zeros([1, cost.shape[1]])
-        for _ in range(10):
-            f = -tf.reduce_logsumexp(g - cost, axis=1, keepdims=True)
-            g = -tf.reduce_logsumexp(f - cost, axis=0, keepdims=True)
-        plan = tf.exp(f + g - cost) / cost.shape[0]
-        return tf.fill(batch.fake.shape[:1], tf.reduce_sum(plan * cost))
+def sinkhorn():
+    return ganlab.component("losses", "sinkhorn")(iterations=10)
 
 
 class MaxSliced(ganlab.Loss):
@@ -45,7 +32,7 @@ class MaxSliced(ganlab.Loss):
         return tf.fill(fake_scores.shape, self._gap(real_scores, fake_scores, replica))
 
 
-@pytest.mark.parametrize("made", [Sinkhorn, MaxSliced])
+@pytest.mark.parametrize("made", [sinkhorn, MaxSliced])
 def test_a_loss_without_a_direction_need_not_prefer_higher_scores(made):
     only = ["test_shapes_and_dtypes", HIGHER]
     found = outcomes(conformance(made, LossConformance), only=only)

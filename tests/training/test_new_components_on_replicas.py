@@ -26,16 +26,8 @@ def made(kind, name, **arguments):
 WAYS = {"2": (2, {}), "XLA": (0, {"jit": "on"}), "microbatches": (2, {"microbatches": 3})}
 
 # Those that compare the examples of the global batch, which microbatches do not know.
-OF_THE_BATCH = (
-    "cramer",
-    "c_transform",
-    "d2d_ce",
-    "feature_matching",
-    "max_sliced",
-    "mmd",
-    "relativistic_average",
-    "top_k",
-)
+OF_SCORES = ("c_transform", "max_sliced", "relativistic_average", "top_k")
+OF_THE_BATCH = ("cramer", "d2d_ce", "feature_matching", "mmd", *OF_SCORES)
 OF_EXAMPLES = ("relativistic", "auxiliary_classifier", "multi_hinge")
 
 

@@ -49,6 +49,17 @@ class Unseeded(ganlab.Constraint):
         return tf.square(ganlab.functional.slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
 
 
+KEPT = {}
+
+
+class Keeping(ganlab.Constraint):
+    """Passes a tensor from one method to another by a global name."""
+
+    def penalty(self, critic, batch, state, replica):
+        KEPT["scores"] = critic(batch.real)
+        return KEPT["scores"] ** 2
+
+
 class OfNumpy(ganlab.Constraint):
     """Draws from numpy's generator in Python code that the step calls."""
 
@@ -128,6 +139,7 @@ def ganlab_constraints():
         "own_noise": OwnNoise,
         "unseeded": Unseeded,
         "frozen": Frozen,
+        "keeping": Keeping,
         "of_numpy": OfNumpy,
         "counting": Counting,
     }

@@ -59,6 +59,14 @@ def test_random_numbers_of_numpy_are_named(experiments, setting, where):
     assert f"{where} gives other numbers each time" in row.detail
 
 
+def test_a_tensor_in_a_global_of_the_module_is_named(experiments):
+    gin, small = experiments("wgan")
+    source = Source((gin,), (*small, "experiment.constraints=[@constraints.keeping()]"), plugin_file=str(PLUGIN))
+    row = check(source, replicas=[2], iterations=1, optimizers="sgd")
+    assert (row.status, row.data["cause"]) == ("failed", "kept tensor"), row.detail
+    assert "KEPT holds a tensor of a step that was traced" in row.detail
+
+
 @pytest.mark.slow
 def test_python_code_that_repeats_itself_passes(experiments):
     gin, small = experiments("wgan")

@@ -30,8 +30,6 @@ from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.values import Tensors
 from ganlab.training.graph.variables import read, values_of
 
-Further = Mapping[str, tuple[keras.Model, Callable[..., Any]]]
-
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 _COUNTED = 100_000
 # The sequence of example numbers whose conditions and sources samples have, after those of training.
@@ -59,7 +57,7 @@ class Sampler:
         buffers: Callable[[], Tensors] | None = None,
         rows: Mapping[str, Rows] = MappingProxyType({}),
         seed: int = 0,
-        networks: Callable[[], Further] = dict,
+        networks: Callable[[], Mapping[str, tuple[keras.Model, Callable[..., Any]]]] = dict,
     ) -> None:
         """Takes the generator, and the variables of its weights or a function of their values.
 

@@ -62,12 +62,6 @@ class Sines(ganlab.Dataset):
         waves = (self._low + (self._high - self._low) * f) / length
         return tf.sin(2.0 * math.pi * (waves * tf.range(length, dtype=tf.float32) + u))
 
-    def exact_sample(self, n: int, seed: int) -> np.ndarray:
-        """Draws n series with numpy, independently of `examples`: float32, `(n, length)`."""
-        random, (length,) = np.random.default_rng(seed), self.sample_shape
-        f, u = random.uniform(self._low, self._high, (n, 1)), random.random((n, 1))
-        return np.sin(2.0 * math.pi * (f * np.arange(length) / length + u)).astype(np.float32)
-
     def show(self, x: np.ndarray) -> np.ndarray:
         """The series as lines, all of one scale."""
         from ganlab import pictures

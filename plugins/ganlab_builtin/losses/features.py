@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import ganlab
@@ -42,8 +41,7 @@ class FeatureMatching(AroundAGame):
         *,
         batch: ganlab.Batch,
         replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+        **_: Any,
     ) -> tf.Tensor:
         """The squared distance of the means, the same for every sample, `(n,)`."""
         real, fake = (rows(outputs[self.output]) for outputs in (batch.real_outputs, batch.fake_outputs))

@@ -59,10 +59,7 @@ class TrainedConformance(Conformance):
         if problem is not None:
             fail(problem.detail)
         for place in places:
-            fail(
-                f"{place} holds a tensor of a step that was traced, whose value no later update has. What is kept "
-                "between updates is a state, which initial_state begins and advance continues."
-            )
+            fail(f"{place} {stateful.KEPT}")
 
     @check()
     def test_resuming_equals_never_stopping(self) -> None:
