@@ -4,7 +4,7 @@
 
 Parameters and descriptions are those of `ganlab config explain NAME --json`. What the tables in docs/ say of a
 component, and which pages and experiment files show it, is read from these. As an extension of Sphinx, it makes every
-component an object, so that the search of the site finds it by name.
+component an object, so that the search of the site finds it by name, and shows experiment files as pages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,7 @@ class Reference:
 
     Attributes:
         names: The names of the components that come with ganlab.
+        files: The text of each experiment file, by its path in the folder of all.
     """
 
     def __init__(self) -> None:
@@ -87,12 +88,12 @@ class Reference:
         self._roles = {kind: re.findall(r"factory of a `(?:\w+\.)*(\w+)`", text)[0] for kind, text in hooks.items()}
         files = {path: path.read_text(encoding="utf-8") for path in config.shipped_gin_files()}
         folder = next(path.parent for path in files if path.stem == "quickstart")
-        self._files = {path.relative_to(folder).as_posix(): text for path, text in sorted(files.items())}
+        self.files = {path.relative_to(folder).as_posix(): text for path, text in sorted(files.items())}
         pages = [path for path in sorted(DOCS.glob("*.md")) if path.stem not in ("index", "changelog", "readme")]
         self._pages = {path.name: path.read_text(encoding="utf-8") for path in pages}
         named = re.compile(rf"\b(?:{'|'.join(KINDS)})\.\w+")
-        self._named = {name: set(named.findall(text)) for name, text in {**self._pages, **self._files}.items()}
-        every = "\n".join([*self._files.values(), *self._pages.values()])
+        self._named = {name: set(named.findall(text)) for name, text in {**self._pages, **self.files}.items()}
+        every = "\n".join([*self.files.values(), *self._pages.values()])
         self._set = dict(re.findall(r"^(?:\w+/)?(\w+\.\w+\.\w+) = ([^%\n]*[^%\n\[({])$", every, re.MULTILINE))
         self._most_used = [name for name, _ in Counter(re.findall(r"@(?:\w+/)?(\w+\.\w+)\(\)", every)).most_common()]
         self._rows = {kind: self._tables(kind) for kind in KINDS}
@@ -117,7 +118,8 @@ class Reference:
         rows = self._rows[kind].values()
         columns = [each for each in ("cost", "paper") if any(each in cells for row in rows for _, cells in row)]
         parts = [f"`{EXPERIMENT}.{part}`" for part, of in PARTS.items() if of == kind]
-        taken = f" {', '.join(parts)} {'take' if parts[1:] else 'takes'} them." if parts else ""
+        every = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if parts[1:] else parts)
+        taken = f" {every} {'take' if parts[1:] else 'takes'} them." if parts else ""
         guides = [self._link(page) for page in dict.fromkeys(page for row in rows for page, _ in row)]
         costs = " Their cost is training time, relative to none of them." if "cost" in columns else ""
         chosen = f"{costs} Which to choose: {', '.join(guides)}." if guides else ""
@@ -144,7 +146,7 @@ class Reference:
             facts = "; ".join(f"*{key}:* {cell}" if key else cell for key, cell in row.items() if cell)
             lines += f"- {self._link(page)}: {facts}\n"
         shown = [self._link(page) for page in self._pages if selector in self._named[page]]
-        shown += [f"[{file}](../../gin/{file})" for file in self._files if selector in self._named[file]]
+        shown += [f"[{file}](../../gin/{file})" for file in self.files if selector in self._named[file]]
         lines += f"- shown in {', '.join(shown)}\n" if shown else ""
         return "\n\n".join(filter(None, [f"## {name}", summary, example, parameters.strip(), body, lines]))
 
@@ -236,8 +238,28 @@ def _objects(app: Any, doctree: Any) -> None:
                 app.env.get_domain("std").note_object("component", name, section["ids"][0])
 
 
+def _link_files(app: Any, doctree: Any, page: str) -> None:
+    from docutils.nodes import reference
+    from sphinx.addnodes import download_reference
+
+    for node in doctree.findall(
+        lambda node: isinstance(node, download_reference) and node["reftarget"].endswith(".gin")
+    ):
+        name = node["reftarget"].rpartition("../")[2].removesuffix(".gin")
+        if app.builder.format == "html" and name.startswith("gin/"):
+            node.replace_self(reference("", "", *node.children, refuri=app.builder.get_relative_uri(page, name)))
+
+
+def _file_pages(app: Any) -> Iterator[tuple[str, dict[str, str], str]]:
+    for name, text in Reference().files.items():
+        body = f"<h1>{name}</h1>{app.builder.highlighter.highlight_block(text, 'gin')}"
+        yield f"gin/{name.removesuffix('.gin')}", {"title": name, "body": body}, "page.html"
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
+    app.connect("doctree-resolved", _link_files)
+    app.connect("html-collect-pages", _file_pages)
     app.add_object_type("component", "component")
     app.connect("doctree-read", _objects)
     return {"parallel_read_safe": True}

@@ -24,7 +24,3 @@ def test_every_command_has_a_section_with_every_option_of_its_help():
         options = re.findall(r"^  (?:-\w, )?(-[\w-]+)", help_text.partition("\nOptions:\n")[2], re.MULTILINE)
         assert options[-1] == "--help"
         assert [option for option in options[:-1] if f"`{option}" not in section] == [], title
-
-
-def test_commands_of_the_plugins_that_come_with_ganlab_have_sections():
-    assert "\n## ganlab dataset make\n\n```\nganlab dataset make SOURCE FOLDER [OPTIONS]\n```\n" in PAGE
