@@ -291,9 +291,6 @@ class Request:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Request:
         """A request from its fields in sweep.json, which are valid; others are ignored."""
-        # The names that two of them had first: a sweep that maximizes goes on maximizing.
-        first = {"ranges": stored.get("range", []), "maximize": stored.get("direction") == "maximize"}
-        stored = {**first, **stored}
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value := stored[name], list) else value
             for name, each in cls.settings().items()

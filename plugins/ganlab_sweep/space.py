@@ -15,7 +15,7 @@ from ganlab.errors import ConfigError
 Space = Mapping[str, Choices | Range]
 
 _SEED = "experiment.seed"
-NAME = re.compile(r"[\w./]+")
+NAME = re.compile(r"\s*[\w./]+\s*")
 
 
 def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choices | Range]:

@@ -150,12 +150,9 @@ def planned_sweep(request: Request) -> Plan:
 
 def _named(request: Request, varied: Sequence[str]) -> tuple[str, ...]:
     """Texts `NAME=...` with the names under which runs record settings; texts of another form are refused later."""
-    named = []
-    for text in varied:
-        name, _, value = text.partition("=")
-        is_name = NAME.fullmatch(name.strip())
-        named.append(f"{setting_name(request.gin, request.params, name.strip())}={value}" if is_name else text)
-    return tuple(named)
+    cut = [text.partition("=") for text in varied]
+    named = (setting_name(request.gin, request.params, name) if NAME.fullmatch(name) else name for name, *_ in cut)
+    return tuple("".join((name, *rest)) for name, (_, *rest) in zip(named, cut, strict=True))
 
 
 def free_path(planned: Plan) -> Path:
