@@ -291,7 +291,8 @@ def _named(kind: str, value: Any, names: Names) -> str:
     if not isinstance(value, str):
         return ""
     selector = f"{kind}.{value.removeprefix('@').removesuffix('()').removeprefix(f'{kind}.')}"
-    return f"@{selector}()" if names.known(selector) else ""
+    meant = [selector] if names.known(selector) else names.plugins.known_as(selector)
+    return f"@{meant[0]}()" if len(meant) == 1 and meant[0].startswith(f"{kind}.") else ""
 
 
 def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:

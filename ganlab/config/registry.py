@@ -52,7 +52,9 @@ class Names:
         kind, dot, last = name.partition(".")
         if not dot or "." in last:
             short = [selector.partition(".")[2] for selector in self.selectors]
+            meant = self.plugins.known_as(name)
             near = nearest(name, [*self.selectors, *short, EXPERIMENT])
+            near = f" Did you mean {' or '.join(map(repr, meant))}?" if meant else near
             raise ConfigError(
                 f"Unknown component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
                 + self.plugins.absent()

@@ -71,7 +71,7 @@ def _options_of_request(command: Command) -> Command:
             options["help"] = f"{each.about} May be given several times." if "multiple" in options else each.about
             if "show_default" in options:
                 options["default"] = each.default
-            command = click.option(each.option, name, **options)(command)
+            command = click.option(*each.option.split(), name, **options)(command)
     return command
 
 

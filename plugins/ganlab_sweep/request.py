@@ -252,10 +252,10 @@ class Request:
     objective: _TextOrNone = Setting(
         TEXT_OR_NONE,
         None,
-        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl, for example "
-        "'evaluation/mode_coverage/reverse_kl'; with several seeds, its mean.",
-        python="The metric to minimize, by its name in metrics.jsonl; with several seeds, its mean.",
-        option="--objective",
+        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl or the end of it, for "
+        "example reverse_kl or modes:max; with several seeds, its mean.",
+        python="The metric to minimize, by its name in metrics.jsonl or the end of it; with several seeds, its mean.",
+        option="--objective --metric",
         metavar="METRIC",
     )
     maximize: Setting[bool, bool] = Setting(SWITCH, False, "Maximize the objective.", option="--maximize")

@@ -125,6 +125,9 @@ def planned_sweep(request: Request) -> Plan:
         raise ConfigError(
             f"searches.{request.search} needs an objective: name a metric, for example --objective critic/loss."
         )
+    objective, _, way = (request.objective or "").rpartition(":")
+    if way in ("min", "max"):
+        request = replace(request, objective=objective, maximize=way == "max")
     if request.maximize and not request.objective:
         raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
     request = replace(request, grid=_named(request, request.grid), ranges=_named(request, request.ranges))
@@ -143,7 +146,7 @@ def planned_sweep(request: Request) -> Plan:
         proposals = plan(search, space, request, configurations)
         check_used(configurations)
     if request.objective:
-        check_logged(request.objective, configurations.recipes)
+        request = replace(request, objective=check_logged(request.objective, configurations.recipes))
     known = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))
 
