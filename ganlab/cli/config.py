@@ -80,12 +80,12 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     owner, _, parameter = asked.rpartition(".")
     if asked == EXPERIMENT or names.known(asked):
         _explain_component(EXPERIMENT if name == EXPERIMENT else names.component(asked), names, as_json=as_json)
+    elif asked in KINDS:
+        _explain_kind(asked, found, as_json=as_json)
     elif setting := _setting_meant(asked, names):
         _explain_setting(*setting, names, as_json=as_json)
     elif "/" in name or name in metric_names(names):
         _explain_metric(explain_metric(name, names), found, as_json=as_json)
-    elif asked in KINDS:
-        _explain_kind(asked, found, as_json=as_json)
     elif owner == EXPERIMENT or names.known(owner):
         names.parameter(EXPERIMENT if owner == EXPERIMENT else names.component(owner), parameter)  # there is none
     else:
@@ -94,7 +94,7 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
 
 def _setting_meant(name: str, names: Names) -> tuple[str, inspect.Parameter] | None:
     """The component and the parameter that a name means, in short or with a part as scope, if no metric ends in it."""
-    found = [] if ending(name, names) else meant(name, dict(_settings(names)))
+    found = [] if ending(name, names) or names.plugins.known_as(name) else meant(name, dict(_settings(names)))
     selector, _, parameter = found[0].rpartition(".") if len(found) == 1 else ("", "", "")
     return (selector, names.parameter(selector, parameter)) if selector else None
 

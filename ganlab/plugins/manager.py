@@ -64,7 +64,7 @@ class Plugins:
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
         """Loads one plugin and adds its components; a plugin that fails in any way becomes a row with the reason."""
         try:
-            with watched(plugin.name, plugin.origin):
+            with watched(plugin.name, plugin.origin) as timed:
                 loaded = load()
                 components = self._register(plugin, loaded)
         except validation.OtherContractError as error:
@@ -80,7 +80,7 @@ class Plugins:
         complaints = tuple(f"{of} {complaint}" for complaint in validation.unmarked(loaded))
         for complaint in complaints:
             warnings.warn(complaint, stacklevel=2)
-        self.rows.append(replace(plugin, warnings=complaints))
+        self.rows.append(replace(plugin, warnings=complaints, tensorflow_seconds=timed.seconds))
         for component in components:
             self._take(component)
         for selector, words in validation.known_as(loaded):
