@@ -31,37 +31,33 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
         raise RunError(f"No configuration of {line(stored.path)} has completed all its seeds. Resume the sweep.")
     asked = metric or (f"{request.objective}:{request.direction[:3]}" if request.objective else "")
     compared = ganlab.compare(runs, metrics=[asked] if asked else [])
-    chosen = next((one for one in compared.metrics if one.direction or asked), compared.metrics[0])
-    if chosen.direction is None:
-        raise ConfigError(f"Which values are better is not known. Write --metric {chosen.tag}:min, or :max.")
+    chosen = next((one for one in compared.metrics if one.direction), None)
+    if chosen is None:
+        raise ConfigError(f"Which values are better is not known. Write --metric {asked or 'loss'}:min, or :max.")
     if (label := compared.winner(chosen)) is None:
         raise RunError(f"No completed trial of {line(stored.path)} has a finite value of {chosen.tag}.")
     row = next(row for row in compared.configurations if row.label == label)
     name, mean, next_seed = row.runs[0].path.parent.name, compared.estimates[label, chosen.tag], max(request.seeds) + 1
     seeds = f"{next_seed}..{max(request.seeds) + len(request.seeds)}" if len(request.seeds) > 1 else str(next_seed)
-    gin = str(commands.shown(output or stored.gin(name)))
-    words = ["ganlab", "sweep", "--gin", gin, "--seeds", seeds, *plugin_options(request)]
+    words = ["ganlab", "sweep", "--gin", str(commands.shown(output or stored.gin(name))), "--seeds", seeds]
     concluded = [compared.verdicts.get(chosen.tag) or "No other configuration is completed: nothing is compared."]
     concluded += [problem for problem in compared.problems if "unhealthy" not in problem]
     if row.unhealthy:
         concluded.append(f"Of its runs, {row.health}: ganlab runs show {shlex.quote(str(row.unhealthy[0].path))}")
     if left:
         concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
-    chosen_by = {"metric": chosen.tag, "direction": chosen.direction, "seeds": mean.n}
-    ends = {"mean": mean.mean, "low": mean.low, "high": mean.high}
-    settings = stored.info["configurations"][name]["settings"]
-    about = {"concluded": concluded, "command": shlex.join(words)}
-    return {"configuration": name, "settings": settings, **chosen_by, **ends, **about}
+    facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
+    facts |= {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
+    return {"configuration": name, **stored.info["configurations"][name], **facts}
 
 
 def in_words(best: Mapping[str, Any]) -> str:
     """The sentences that `ganlab best` prints."""
     ends = "" if best["low"] is None else f" [{best['low']:.4g}, {best['high']:.4g}]"
     over = f", the mean over {best['seeds']} seeds" if best["seeds"] > 1 else ""
-    first = (
-        f"Best {best['metric']} ({best['direction']}): {best['mean']:.4g}{ends}{over}, with {best['configuration']}."
-    )
-    return "\n".join(map(line, [first, *best["concluded"], f"Train it again, on other seeds: {best['command']}"]))
+    first = f"Best {best['metric']} ({best['direction']}): {best['mean']:.4g}{ends}{over}, with "
+    again = f"Train it again, on other seeds: {best['command']}"
+    return "\n".join(map(line, [f"{first}{best['configuration']}.", *best["concluded"], again]))
 
 
 @click.command("best")
