@@ -27,6 +27,7 @@ from ganlab.config.loader import arguments, load_variant, takes_fractions
 from ganlab.config.logged import check_logged
 from ganlab.config.overrides import Override
 from ganlab.config.overrides import components as part_override
+from ganlab.config.spelling import setting_name
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.discovery import plugin_file_in
@@ -37,6 +38,7 @@ from ganlab.plugins.recipes import Recipe, selector_of
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several
 from ganlab.support.formatting import counted, from_bytes, in_bytes, in_time, listed
+from ganlab.support.names import meant
 from ganlab.support.signals import Collector, exit_code, handling
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "last_screen",
     "listed",
     "load_variant",
+    "meant",
     "objects",
     "of_last_metrics",
     "part_override",
@@ -88,6 +91,7 @@ __all__ = [
     "say",
     "say_json",
     "selector_of",
+    "setting_name",
     "several",
     "shipped_folder",
     "shown",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 from ganlab.bounds import rule
 from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import BESIDE_GIN, HERE, experiment_options, plugin_options
+from ganlab.composition import PARTS
 from ganlab.config import flatten, render
 from ganlab.config.documentation import documentation, of_parameter
 from ganlab.config.metric_help import MetricHelp, ending, explain_metric, metric_names
@@ -23,6 +24,8 @@ from ganlab.plugins.catalog import KINDS
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import Plugins
 from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.support.formatting import listed
+from ganlab.support.names import meant
 from ganlab.support.terminal import line
 
 
@@ -76,22 +79,41 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     owner, _, parameter = asked.rpartition(".")
     if asked == EXPERIMENT or names.known(asked):
         _explain_component(EXPERIMENT if name == EXPERIMENT else names.component(asked), names, as_json=as_json)
-    elif "/" in name or name in metric_names(names):
-        _explain_metric(explain_metric(name, names), found, as_json=as_json)
     elif asked in KINDS:
         _explain_kind(asked, found, as_json=as_json)
+    elif setting := _setting_meant(asked, names):
+        _explain_setting(*setting, names, as_json=as_json)
+    elif "/" in name or name in metric_names(names):
+        _explain_metric(explain_metric(name, names), found, as_json=as_json)
     elif owner == EXPERIMENT or names.known(owner):
-        selector = EXPERIMENT if owner == EXPERIMENT else names.component(owner)
-        _explain_setting(selector, names.parameter(selector, parameter), names, as_json=as_json)
+        names.parameter(EXPERIMENT if owner == EXPERIMENT else names.component(owner), parameter)  # there is none
     else:
         _refuse(asked, names)
 
 
+def _setting_meant(name: str, names: Names) -> tuple[str, inspect.Parameter] | None:
+    """The component and the parameter that a name means, in short or with a part as scope, if no metric ends in it."""
+    found = [] if ending(name, names) or names.plugins.known_as(name) else meant(name, dict(_settings(names)))
+    selector, _, parameter = found[0].rpartition(".") if len(found) == 1 else ("", "", "")
+    return (selector, names.parameter(selector, parameter)) if selector else None
+
+
+def _settings(names: Names) -> Iterator[tuple[str, str]]:
+    for selector in (EXPERIMENT, *names.selectors):
+        kind = selector.partition(".")[0]
+        scopes = ["", *(f"{part}/" for part, of in PARTS.items() if of == kind)]
+        for parameter in () if names.clash(selector) else names.parameters(selector):
+            yield from ((f"{scope}{selector}.{parameter}", f"{selector}.{parameter}") for scope in scopes)
+
+
 def _refuse(name: str, names: Names) -> None:
+    settings, metrics = meant(name, dict(_settings(names))), ending(name, names)
+    if settings and not metrics:
+        raise ConfigError(f"{name!r} may be one of these settings: {listed(settings, 12)}. Give one in full.")
     try:
         names.component(name)
     except ConfigError as error:
-        if metrics := ending(name, names):
+        if metrics:
             raise ConfigError(f"{error} Metrics that end in this name: {', '.join(metrics)}.") from None
         raise
 

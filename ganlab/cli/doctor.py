@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.metadata
 import itertools
 import platform
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +16,9 @@ from ganlab.cli.messages import say, say_json
 from ganlab.lazy import INSTALL_TENSORFLOW
 from ganlab.support import xla_cache
 from ganlab.version import DISTRIBUTION, __version__
+
+if TYPE_CHECKING:
+    from ganlab.plugins.manager import Plugins
 
 # TensorFlow's builds share one package folder, but each is a separate distribution.
 _TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu")
@@ -136,8 +141,27 @@ def plugin_findings() -> Iterator[Finding]:
             yield Finding(f"plugin {row.name}", "ok" if row.status == "loaded" else "note", f"{origin}, {row.status}")
         for warning in row.warnings:
             yield Finding(f"plugin {row.name}", "note", warning)
+    yield from tensorflow_findings(current)
     for clash in current.clashes.values():
         yield Finding("plugins", "broken", clash)
+
+
+def tensorflow_findings(current: Plugins) -> Iterator[Finding]:
+    """Names the plugins whose modules import TensorFlow at the top, and what that costs every command.
+
+    The first one to import it is measured. What others would cost without it is the same.
+    """
+    seconds = max((row.tensorflow_seconds for row in current.rows), default=0.0)
+    for row in current.rows if seconds else ():
+        package = getattr(current.loaded(row.name), "__name__", row.name)
+        modules = [module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{package}.")]
+        if row.tensorflow_seconds or any(sys.modules["tensorflow"] in vars(module).values() for module in modules):
+            yield Finding(
+                f"plugin {row.name}",
+                "note",
+                f"imports TensorFlow at the top of a module, which costs every command {seconds:.1f} s, --help too. "
+                "Write: from ganlab.lazy import tensorflow as tf",
+            )
 
 
 def _version(name: str, version: str, wanted: str, remedy: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -13,10 +14,12 @@ from ganlab.cli import plugin_commands
 from ganlab.cli.messages import say, say_json
 from ganlab.cli.options import HERE, plugin_options
 from ganlab.cli.subcommands import CommandGroup
-from ganlab.cli.tables import cell, table_console
+from ganlab.interfaces import hookspecs
 from ganlab.plugins.discovery import plugin_file_in
 from ganlab.plugins.manager import KINDS, Component, Plugin, Plugins
 from ganlab.runs.experiment_source import use_plugins
+from ganlab.support.terminal import line
+from ganlab.version import DISTRIBUTION
 
 
 @click.group("plugins", cls=CommandGroup, prefix="plugins.", invoke_without_command=True)
@@ -39,7 +42,7 @@ def plugins(ctx: click.Context, as_json: bool, no_plugin: tuple[str, ...], plugi
     if as_json:
         say_json(_as_data(loaded, added))
         return
-    _print_table(loaded, added)
+    _print_page(loaded, added)
     if ctx.find_root().params.get("debug"):
         for row in loaded.rows:
             if row.error:
@@ -75,35 +78,30 @@ def _as_data(loaded: Plugins, added: plugin_commands.Added) -> dict[str, Any]:
     }
 
 
-def _print_table(loaded: Plugins, added: plugin_commands.Added) -> None:
-    from rich.table import Table
-
-    console = table_console()
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    unused = [row for row in loaded.rows if row.status != "loaded"]
-    names = [c.name for c in loaded.components.values()] + [row.name for row in unused] + [*added.commands]
-    table.add_column("kind", no_wrap=True, min_width=max(map(len, KINDS)))
-    table.add_column("name", no_wrap=True, min_width=max(map(len, names), default=4))
-    table.add_column("summary", overflow="fold", ratio=1)
-    table.add_column("from", overflow="fold", max_width=20)
-    table.add_column(
-        "status",
-        no_wrap=True,
-        min_width=len("incompatible" if any(row.status == "incompatible" for row in unused) else "disabled"),
-    )
+def _print_page(loaded: Plugins, added: plugin_commands.Added) -> None:
+    """Prints the components by kind, the commands and what is not loaded: a name and a line each."""
+    sections: dict[str, list[tuple[str, str]]] = {}
     for kind in KINDS:
-        for component in sorted((c for c in loaded.components.values() if c.kind == kind), key=lambda c: c.name):
-            clash = loaded.clashes.get((kind, component.name))
-            about = (clash, "") if clash else (component.summary, _origin(component.plugin))
-            table.add_row(*map(cell, (kind, component.name, *about, _status(loaded, component))))
-    for name, offer in sorted(added.commands.items()):
-        summary = plugin_commands.summary(offer.about())
-        table.add_row(*map(cell, ("command", name, summary, _origin(offer.plugin), "loaded")))
-    for name, clash in sorted(added.clashes.items()):
-        table.add_row(*map(cell, ("command", name, clash, "", "clash")))
-    for row in unused:
-        table.add_row(*map(cell, ("plugin", row.name, row.reason if row.error else "", _origin(row), row.status)))
-    console.print(table)
+        about = (inspect.getdoc(getattr(hookspecs, f"ganlab_{kind}")) or "").partition(", each")[0]
+        title = kind if about.lower() == kind else f"{kind}: {about[:1].lower()}{about[1:]}"
+        sections[title] = [
+            (name, loaded.clashes.get((kind, name)) or f"{one.summary}{_origin(one.plugin)}")
+            for (of, name), one in sorted(loaded.components.items())
+            if of == kind
+        ]
+    commands = {
+        name: f"{plugin_commands.summary(each.about())}{_origin(each.plugin)}" for name, each in added.commands.items()
+    }
+    sections["commands"] = sorted({**added.clashes, **commands}.items())
+    unused = [row for row in loaded.rows if row.status != "loaded"]
+    sections["not loaded"] = [
+        (row.name, f"{row.status}{f': {row.reason}' if row.error else ''}{_origin(row)}") for row in unused
+    ]
+    width = max((len(name) for rows in sections.values() for name, _ in rows), default=0)
+    for title, rows in sections.items():
+        if rows:
+            say("\n".join([line(title), *(line(f"  {name:{width}}  {text}") for name, text in rows), ""]))
+    say("Each in full: ganlab config explain NAME")
 
 
 def _status(loaded: Plugins, component: Component) -> str:
@@ -111,6 +109,7 @@ def _status(loaded: Plugins, component: Component) -> str:
 
 
 def _origin(plugin: Plugin) -> str:
+    """The distribution or file of a plugin that is not ganlab's own."""
     path = Path(plugin.distribution)
     distribution = os.path.relpath(path) if path.is_absolute() else plugin.distribution
-    return f"{distribution} {plugin.version}".rstrip()
+    return "" if plugin.distribution == DISTRIBUTION else f" ({distribution} {plugin.version}".rstrip() + ")"

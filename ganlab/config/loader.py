@@ -14,6 +14,7 @@ from ganlab.config.overrides import Override
 from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted, read, read_param
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
+from ganlab.config.spelling import settled
 from ganlab.errors import ConfigError
 from ganlab.interfaces import Loss
 from ganlab.interfaces.loss import has_own
@@ -165,7 +166,7 @@ class _Read:
         plugins = current()
         plugins.check()
         names = Names(plugins)
-        statements = read(sources, params, names.known, settings)
+        statements, apart = settled(read(sources, params, names.known, settings), names)
         self.files = statements.files
         self.bindings = [
             _settle(binding, names)
@@ -175,7 +176,7 @@ class _Read:
             or binding.parameter in only
             or binding.source >= len(sources)
         ]
-        self.resolver = Resolver(names, self.bindings, strict=True, objects=objects)
+        self.resolver = Resolver(names, self.bindings, strict=True, objects=objects, apart=apart)
         for binding in self.resolver.bindings.values():
             _check_value(binding, self.resolver)
         recipe = self.resolver.experiment()
@@ -290,7 +291,8 @@ def _named(kind: str, value: Any, names: Names) -> str:
     if not isinstance(value, str):
         return ""
     selector = f"{kind}.{value.removeprefix('@').removesuffix('()').removeprefix(f'{kind}.')}"
-    return f"@{selector}()" if names.known(selector) else ""
+    meant = [selector] if names.known(selector) else names.plugins.known_as(selector)
+    return f"@{meant[0]}()" if len(meant) == 1 and meant[0].startswith(f"{kind}.") else ""
 
 
 def _without_macros(value: Any, where: str, resolver: Resolver, within: tuple[str, ...]) -> Any:

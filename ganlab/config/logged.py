@@ -10,19 +10,20 @@ from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe, numbered
+from ganlab.support.names import meant
 
 # The prefix of metrics that need no explanation.
 _SCHEDULES = "schedules"
 
 
-def check_logged(tag: str, recipes: Sequence[Recipe]) -> None:
-    """Refuses a metric that none of several experiments logs.
+def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
+    """A metric in full; one that none of several experiments logs is refused.
 
     Explanations are optional, so one that a component does not explain passes, unless it is spelt nearly like one that
     the component does.
 
     Args:
-        tag: The metric, as metrics.jsonl has it.
+        tag: The metric, as metrics.jsonl has it, or the end of its name.
         recipes: The experiments.
 
     Raises:
@@ -31,13 +32,17 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> None:
     names = Names(current())
     begin, _, rest = tag.partition("/")
     if tag in NUMBERS_OF_CORE or (begin == _SCHEDULES and rest):
-        return
+        return tag
     logged = {f"{of}/": figures_of(selector, names) for recipe in recipes for of, selector in _components(recipe)}
     for of, figures in logged.items():
         figure = tag.removeprefix(of)
         if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):
-            return
+            return tag
     known = {*NUMBERS_OF_CORE, *(f"{of}{figure}" for of, figures in logged.items() for figure in figures)}
+    if len(found := meant(tag, known)) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"The metric {tag!r} may be {' or '.join(found)}: give one of them in full.")
     raise ConfigError(
         f"The experiment logs no metric {tag!r}.{nearest_metric(tag, known)} A metric is one of "
         f"{', '.join(NUMBERS_OF_CORE)}, or of a part of the experiment, for example a figure of its evaluators."

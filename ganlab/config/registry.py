@@ -34,7 +34,7 @@ class Names:
 
     def known(self, name: str) -> bool:
         """Whether a name, complete or short, is a component's."""
-        return bool(self._matches(name))
+        return bool(self.matches(name))
 
     def component(self, name: str) -> str:
         """The complete name of a component named in full or, where that is unique, by its last part.
@@ -42,7 +42,7 @@ class Names:
         Raises:
             ConfigError: No component or several components have this name.
         """
-        matches = self._matches(name)
+        matches = self.matches(name)
         if len(matches) == 1:
             return matches[0]
         if name == EXPERIMENT:
@@ -52,7 +52,9 @@ class Names:
         kind, dot, last = name.partition(".")
         if not dot or "." in last:
             short = [selector.partition(".")[2] for selector in self.selectors]
+            meant = self.plugins.known_as(name)
             near = nearest(name, [*self.selectors, *short, EXPERIMENT])
+            near = f" Did you mean {' or '.join(map(repr, meant))}?" if meant else near
             raise ConfigError(
                 f"Unknown component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
                 + self.plugins.absent()
@@ -68,7 +70,8 @@ class Names:
             raise ConfigError(str(error)) from None
         raise AssertionError(name)
 
-    def _matches(self, name: str) -> list[str]:
+    def matches(self, name: str) -> list[str]:
+        """The complete names of the components that a name, complete or short, may mean."""
         if name in self.selectors:
             return [name]
         kind, _, rest = name.partition(".")

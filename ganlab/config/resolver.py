@@ -8,7 +8,7 @@ the macro's name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ganlab.config.parser import ONLY_IN_PYTHON, Binding, Macro, Reference
@@ -33,10 +33,17 @@ class Resolver:
         used: The bindings that reached the experiment.
         reached: Each component that was reached, with the scopes it was reached in.
         arguments: For every parameter of the experiment, the binding that set it.
+        uses: Each component's selector and scope, by the path of its use, as `render` names it.
     """
 
     def __init__(
-        self, names: Names, bindings: Sequence[Binding], *, strict: bool, objects: Mapping[str, Any] | None = None
+        self,
+        names: Names,
+        bindings: Sequence[Binding],
+        *,
+        strict: bool,
+        objects: Mapping[str, Any] | None = None,
+        apart: Collection[str] = (),
     ) -> None:
         """Creates a resolver.
 
@@ -46,6 +53,7 @@ class Resolver:
             strict: Whether a missing value is an error; otherwise it is left out, to find what a part of the sources
                 reaches.
             objects: The values of macros that stand for values of Python.
+            apart: The paths of uses that have a scope of their own, named like the path, inside that of the file.
         """
         self.names = names
         self._objects = objects or {}
@@ -53,7 +61,8 @@ class Resolver:
         self.used: set[Binding] = set()
         self.reached: dict[str, set[Scope]] = {}
         self.arguments: dict[str, Binding] = {}
-        self._strict = strict
+        self.uses: dict[str, tuple[str, Scope]] = {}
+        self._strict, self._apart = strict, apart
         self._making: list[tuple[str, Scope]] = []
         self._counted = 0
 
@@ -65,11 +74,11 @@ class Resolver:
                 given, or a component needs itself, lacks a required parameter or is offered by several plugins.
         """
         self.arguments = self._standing(EXPERIMENT, ())
-        return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), ""))
+        return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), "", ""))
 
     def value(self, binding: Binding) -> Any:
         """The value of one binding, resolved in its own scope only."""
-        return self._value(binding.value, binding.scope, binding)
+        return self._value(binding.value, binding.scope, binding, "")
 
     def macro(self, name: str, where: str) -> Binding:
         """The definition of a macro.
@@ -112,32 +121,39 @@ class Resolver:
                     standing[parameter] = binding
         return {name: standing[name] for name in self.names.parameters(selector) if name in standing}
 
-    def _arguments(self, selector: str, scope: Scope, where: str) -> dict[str, Any]:
+    def _arguments(self, selector: str, scope: Scope, where: str, path: str) -> dict[str, Any]:
         self.reached.setdefault(selector, set()).add(scope)
         standing = self._standing(selector, scope)
         if self._strict and selector != EXPERIMENT:
             self._check_complete(selector, standing, where)
         self.used.update(standing.values())
-        return {name: self._value(binding.value, scope, binding) for name, binding in standing.items()}
+        return {
+            name: self._value(binding.value, scope, binding, _inside(path, name)) for name, binding in standing.items()
+        }
 
     def _check_complete(self, selector: str, standing: dict[str, Binding], where: str) -> None:
         for name in required(self.names.parameters(selector)):
             if name not in standing:
                 raise ConfigError(f"{where}: {selector} needs {name}. Add a line {selector}.{name} = ...")
 
-    def _value(self, value: Any, scope: Scope, binding: Binding) -> Any:
+    def _value(self, value: Any, scope: Scope, binding: Binding, path: str) -> Any:
         if self._making:
             self.count(len(self._making), binding.where)
         if isinstance(value, Reference):
-            return self._guarded(value.selector, value.scope or scope, binding.where)
+            return self._guarded(value.selector, value.scope or scope, binding.where, path)
         if isinstance(value, Macro):
-            return self._object(value, binding) if value.only_in_python else self._macro_value(value, binding.where)
+            if value.only_in_python:
+                return self._object(value, binding)
+            return self._macro_value(value, binding.where, path)
         if isinstance(value, (list, tuple)):
-            return type(value)(self._value(item, scope, binding) for item in value)
+            return type(value)(self._items(value, scope, binding, path))
         if isinstance(value, dict):
-            keys = check_keys([self._value(key, scope, binding) for key in value], binding.where)
-            return dict(zip(keys, [self._value(item, scope, binding) for item in value.values()], strict=True))
+            keys = check_keys([self._value(key, scope, binding, path) for key in value], binding.where)
+            return dict(zip(keys, self._items(value.values(), scope, binding, path), strict=True))
         return value
+
+    def _items(self, items: Iterable[Any], scope: Scope, binding: Binding, path: str) -> list[Any]:
+        return [self._value(item, scope, binding, _inside(path, number)) for number, item in enumerate(items, start=1)]
 
     def _object(self, macro: Macro, binding: Binding) -> Any:
         if macro.name in self._objects:
@@ -151,7 +167,9 @@ class Resolver:
             f"with a component of a ganlab_plugins.py in its place, or set {binding.name} anew with --param."
         )
 
-    def _guarded(self, selector: str, scope: Scope, where: str) -> Recipe | None:
+    def _guarded(self, selector: str, scope: Scope, where: str, path: str) -> Recipe | None:
+        scope = (*scope, path) if path in self._apart else scope
+        self.uses[path] = selector, scope
         if (selector, scope) in self._making:
             if self._strict:
                 raise ConfigError(f"{where}: {selector} would be made from itself, endlessly. Use another component.")
@@ -161,11 +179,11 @@ class Resolver:
         self._making.append((selector, scope))
         try:
             kind, _, name = selector.partition(".")
-            return Recipe(kind, name, self._arguments(selector, scope, where))
+            return Recipe(kind, name, self._arguments(selector, scope, where, path))
         finally:
             self._making.pop()
 
-    def _macro_value(self, macro: Macro, where: str) -> Any:
+    def _macro_value(self, macro: Macro, where: str, path: str) -> Any:
         try:
             binding = self.macro(macro.name, where)
         except ConfigError:
@@ -180,9 +198,13 @@ class Resolver:
         self.used.add(binding)
         self._making.append(("", scope))
         try:
-            return self._value(binding.value, scope, binding)
+            return self._value(binding.value, scope, binding, path)
         finally:
             self._making.pop()
+
+
+def _inside(path: str, name: str | int) -> str:
+    return f"{path}_{name}" if path else str(name)
 
 
 def check_keys(keys: list[Any], where: str) -> list[Any]:

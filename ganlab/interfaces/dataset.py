@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ganlab.interfaces.optional_parameters import takes_optional
@@ -19,6 +20,7 @@ class Dataset:
         size: How many examples there are, or None for a distribution that never ends. A finite set is shuffled anew
             each epoch by the core, which then asks for numbers in `[0, size)`.
         classes: How many classes `labels` distinguishes, or None for examples without labels.
+        class_names: Their names, in order; empty if they have none.
         condition_shape: The shape of the conditions of one example, or None for none.
         source_shape: The shape of the source of one example, or None for examples that are not pairs.
     """
@@ -26,6 +28,7 @@ class Dataset:
     sample_shape: tuple[int, ...]
     size: int | None = None
     classes: int | None = None
+    class_names: Sequence[str] = ()
     condition_shape: tuple[int, ...] | None = None
     source_shape: tuple[int, ...] | None = None
 

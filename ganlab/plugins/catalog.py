@@ -41,6 +41,7 @@ class Plugin:
         status: `loaded`, `disabled`, `broken`, or `incompatible` if it was written for another contract.
         error: The traceback of a broken plugin; the reason for an incompatible one.
         message: The exception's message of a broken plugin, without the traceback; complete, within bounds.
+        tensorflow_seconds: How long it imported TensorFlow as it was imported itself; 0 if it did not.
         warnings: Things in it that have no effect, e.g. a hook without `@ganlab.hookimpl`.
     """
 
@@ -51,6 +52,7 @@ class Plugin:
     error: str = ""
     message: str = ""
     warnings: tuple[str, ...] = ()
+    tensorflow_seconds: float = 0.0
 
     @property
     def reason(self) -> str:

@@ -54,6 +54,7 @@ class Plugins:
     rows: list[Plugin] = field(default_factory=list)
     components: dict[tuple[str, str], Component] = field(default_factory=dict)
     clashes: dict[tuple[str, str], str] = field(default_factory=dict)
+    _known_as: dict[str, list[str]] = field(default_factory=dict)
     _offering: dict[tuple[str, str], list[Plugin]] = field(default_factory=dict)
     _manager: pluggy.PluginManager = field(default_factory=lambda: pluggy.PluginManager("ganlab"))
 
@@ -63,7 +64,7 @@ class Plugins:
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
         """Loads one plugin and adds its components; a plugin that fails in any way becomes a row with the reason."""
         try:
-            with watched(plugin.name, plugin.origin):
+            with watched(plugin.name, plugin.origin) as timed:
                 loaded = load()
                 components = self._register(plugin, loaded)
         except validation.OtherContractError as error:
@@ -79,9 +80,18 @@ class Plugins:
         complaints = tuple(f"{of} {complaint}" for complaint in validation.unmarked(loaded))
         for complaint in complaints:
             warnings.warn(complaint, stacklevel=2)
-        self.rows.append(replace(plugin, warnings=complaints))
+        self.rows.append(replace(plugin, warnings=complaints, tensorflow_seconds=timed.seconds))
         for component in components:
             self._take(component)
+        for selector, words in validation.known_as(loaded):
+            for word in words:
+                self._known_as.setdefault(_plain(word), []).append(selector)
+
+    def known_as(self, name: str) -> list[str]:
+        """The components that people also know by this name, as plugins declare in `GANLAB_KNOWN_AS`."""
+        kind, _, last = _plain(name).rpartition(".")
+        found = [each for each in self._known_as.get(last, []) if tuple(each.split(".")) in self.components]
+        return [each for each in found if each.startswith(f"{kind}.")] or found
 
     def _register(self, plugin: Plugin, loaded: Any) -> list[Component]:
         validation.check_declared(getattr(loaded, validation.DECLARATION, None))
@@ -173,8 +183,8 @@ class Plugins:
         names = sorted(n for k, n in self.components if k == kind)
         elsewhere = [f"{k}.{n}" for k, n in self.components if n == name]
         near = nearest(f"{kind}.{name}", [f"{kind}.{n}" for n in names])
-        if elsewhere:
-            near = f" Did you mean {elsewhere[0]!r}?"
+        if meant := elsewhere[:1] or self.known_as(f"{kind}.{name}"):
+            near = f" Did you mean {' or '.join(map(repr, meant))}?"
         known = ", ".join(names) or "none"
         raise PluginError(f"Unknown component {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
 
@@ -200,6 +210,10 @@ class Plugins:
 def failed(name: str, hook: str, error: BaseException) -> str:
     """Returns the message for a plugin that failed in a notification hook."""
     return f"Plugin {name!r} failed in {hook}: {error!r}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
 
 
 def _call(implementation: pluggy.HookImpl, /, **arguments: Any) -> Any:

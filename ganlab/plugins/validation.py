@@ -141,6 +141,13 @@ def unmarked(loaded: Any) -> Iterator[str]:
         )
 
 
+def known_as(loaded: Any) -> Iterable[tuple[str, list[str]]]:
+    """The components of a plugin with the names by which people also know them: its `GANLAB_KNOWN_AS`, where valid."""
+    declared = _attribute(loaded, "GANLAB_KNOWN_AS")
+    for selector, words in declared.items() if isinstance(declared, dict) else ():
+        yield str(selector), [str(word) for word in words] if isinstance(words, (list, tuple)) else []
+
+
 def _attribute(loaded: Any, name: str) -> Any:
     try:
         return getattr(loaded, name)

@@ -81,6 +81,7 @@ _FIELDS: dict[str, Rule] = {
         "null, or a list of a number of at least 0 for each class",
         lambda value: value is None or _are_frequencies(value),
     ),
+    "class_names": _TEXTS,
     "given": table(_SHAPE),
     "provenance": fields({}, _PROVENANCE),
     "resumed": items(fields({"step": _STEP}, {"changes": _TEXTS, "extends": null_or(_STEP), **_PROVENANCE})),

@@ -268,6 +268,7 @@ def create(
         "settings": config.flatten(recipe),
         "sample_shape": list(dataset.sample_shape),
         "label_frequencies": frequencies,
+        **({"class_names": names} if frequencies and (names := _class_names(dataset)) else {}),
         **({"given": shapes} if shapes else {}),
         **_of_experiment(experiment, started),
         "metrics": {},
@@ -278,6 +279,12 @@ def create(
     }
     operative = config.render(recipe, defaults=True)
     return create_run(folder, config=config.render(recipe), operative=operative, info=info, fill=fill)
+
+
+def _class_names(dataset: Any) -> list[str]:
+    """The names of a dataset's classes as texts that JSON can hold; none unless each class has one."""
+    names = [str(name).encode(errors="backslashreplace").decode() for name in getattr(dataset, "class_names", ())]
+    return names if len(names) == dataset.classes else []
 
 
 def _of_experiment(experiment: Experiment, started: Mapping[str, Any] | None) -> dict[str, Any]:

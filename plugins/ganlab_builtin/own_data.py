@@ -137,7 +137,7 @@ def look_at_images(path: str, *, size: int | None, use_classes: bool) -> OwnData
         cropped = "the central square of each, " if cut else ""
         facts.append(f"Training sees {cropped}resized to {side} x {side}; --size chooses another size.")
     facts += [*cautions, *_unread(path)]
-    return _with_classes(images, "image_folder", settings, facts, use_classes, images.class_names)
+    return _with_classes(images, "image_folder", settings, facts, use_classes, list(images.class_names))
 
 
 def look_at_array(path: str, *, key: str | None, labels: str | None, use_classes: bool) -> OwnData:

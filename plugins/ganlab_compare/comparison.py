@@ -54,6 +54,10 @@ class Comparison:
     verdicts: dict[str, str]
     problems: tuple[str, ...]
 
+    def winner(self, metric: Metric) -> str | None:
+        """The configuration with the best mean, which may be chance; None if none has a value."""
+        return _best(self.configurations, metric.tag, str(metric.direction), self.estimates)
+
 
 def compare(
     paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],

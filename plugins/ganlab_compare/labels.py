@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ganlab.commands import listed
+from ganlab.commands import listed, meant
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs import short
 
@@ -39,13 +39,13 @@ def resolve(name: str, known: Iterable[str], kind: str) -> str:
         ConfigError: It means no name, or more than one.
     """
     known = sorted(known)
-    if name in known:
-        return name
-    meant = _meant(name, known)
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        raise ConfigError(f"The {kind} {name!r} may be {' or '.join(meant)}: give one of them in full.")
+    # As runs of equal optimizers name their settings, or a file the parts of an experiment.
+    rest = _SEPARATOR.split(name, maxsplit=1)[-1] if kind == "setting" else name
+    found = meant(name, known) or meant(rest, known)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"The {kind} {name!r} may be {' or '.join(found)}: give one of them in full.")
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
     raise ConfigError(f"The runs have no {kind} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
 
@@ -54,7 +54,3 @@ def _endings(name: str) -> list[str]:
     """The endings of a name that are a few whole parts, from the shortest, and the name itself."""
     starts = [match.end() for match in _SEPARATOR.finditer(name)][-_MOST_PARTS:]
     return [name[start:] for start in reversed(starts)] + [name]
-
-
-def _meant(end: str, names: Sequence[str]) -> list[str]:
-    return [name for name in names if end in (name, short(name)) or name.endswith((f".{end}", f"/{end}"))]

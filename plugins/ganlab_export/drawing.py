@@ -9,10 +9,10 @@ from typing import Annotated
 import numpy as np
 
 from ganlab.bounds import Ge, violation
-from ganlab.commands import several
 from ganlab.engine import Step, Trained, keep_precision, load_trained, noise
 from ganlab.errors import ConfigError
 from ganlab.runs import RunDirectory
+from ganlab_export.labels import class_numbers
 from ganlab_export.latents import SMALLEST_TRUNCATION, Array, spherical, truncated
 
 _COUNT = Annotated[int, Ge(1)]
@@ -46,7 +46,7 @@ def draw(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: Step = None,
-    labels: int | Sequence[int] | None = None,
+    labels: int | str | Sequence[int | str] | None = None,
     conditions: Sequence[Sequence[float]] = (),
 ) -> Drawn:
     """Draws from the generator of a checkpoint, or from its average if the run keeps one.
@@ -59,7 +59,7 @@ def draw(
         seed: The seed of the samples; None for the run's own, with which the pictures of training were drawn.
         truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
         checkpoint: A step that has a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
-        labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has them.
+        labels: The classes of a conditional generator, by number or name, in turn; None for those of the data.
         conditions: The conditions of its samples, used in turn; none for those of examples.
 
     Raises:
@@ -70,7 +70,7 @@ def draw(
     trained = _open(run, checkpoint, truncation)
     seed = trained.seed if seed is None else seed
     latents = _latents(trained, n, seed, truncation)
-    checked = _checked_labels(trained, labels)
+    checked = _checked_labels(trained, class_numbers(run, labels))
     asked = {} if checked is None else {"labels": np.resize(checked, n)}
     return _drawn(trained, latents, seed, trained.sample.given(n, seed, 0, {**asked, **_asked(trained, conditions, n)}))
 
@@ -83,7 +83,7 @@ def interpolate(
     seed: int | None = None,
     truncation: float | None = None,
     checkpoint: Step = None,
-    labels: int | Sequence[int] | None = None,
+    labels: int | str | Sequence[int | str] | None = None,
     conditions: Sequence[Sequence[float]] = (),
 ) -> Drawn:
     """Rows of samples along the path from one latent vector to another: spherical, or straight if they are not normal.
@@ -113,7 +113,7 @@ def interpolate(
     starts, ends = ends[::2], ends[1::2]
     path = spherical(starts, ends, columns) if trained.sample.normal else np.linspace(starts, ends, columns, axis=1)
     latents = path.reshape(rows * columns, -1).astype(np.float32)
-    classes = _along(trained, _checked_labels(trained, labels), rows, columns)
+    classes = _along(trained, _checked_labels(trained, class_numbers(run, labels)), rows, columns)
     given = trained.sample.given(rows, seed, 0, _asked(trained, conditions, rows))
     given = {name: np.repeat(x, columns, axis=0) for name, x in given.items()}
     return _drawn(trained, latents, seed, given if classes is None else {**given, "labels": classes})
@@ -152,9 +152,8 @@ def _check_numbers(**numbers: int) -> None:
             raise ConfigError(f"{name} = {number!r} {problem}")
 
 
-def _checked_labels(trained: Trained, requested: int | Sequence[int] | None) -> Array | None:
+def _checked_labels(trained: Trained, labels: Sequence[int]) -> Array | None:
     """The requested labels, checked; None if there are none."""
-    labels = [] if requested is None else several.whole_numbers(requested, "labels")
     if not labels:
         return None
     classes = trained.sample.classes

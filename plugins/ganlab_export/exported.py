@@ -92,6 +92,7 @@ def _facts(run: RunDirectory, trained: Trained, format: str, chosen: Format) -> 
         "latent_distribution": "standard normal",
         "classes": trained.sample.classes,
         "label_input": _label_input(trained),
+        **({"class_names": info["class_names"]} if info.get("class_names") else {}),
         **(_of_given(trained) if trained.network.given else {}),
         "sample_shape": trained.sample_shape,
         "value_range": [-1.0, 1.0] if len(trained.sample_shape) == 3 else None,

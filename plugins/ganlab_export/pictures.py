@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ganlab import Dataset
+from ganlab import Dataset, new_folder
 from ganlab.errors import GanlabError, IncompatibleError
-from ganlab.files import line
+from ganlab.files import as_name, line
 from ganlab.pictures import image_grid, page, scatter, ways_through
 from ganlab.runs import RunDirectory
 
@@ -61,6 +62,27 @@ def picture(run: RunDirectory, drawn: Drawn, *, columns: int | None = None, ways
         return image_grid(drawn.samples, columns, drawn.given.get("source"))
     real = _real(run)
     return ways_through(real, drawn.samples, columns or 1) if ways else scatter(real, drawn.samples)
+
+
+def write_images(folder: Path, run: RunDirectory, drawn: Drawn) -> None:
+    """Writes each sample as an image of its own, named by its number and class; the folder appears whole or not at all.
+
+    Raises:
+        IncompatibleError: Samples of this shape are no images.
+    """
+    import tensorflow as tf
+
+    shown = as_shown(run, drawn)
+    images, labels = drawn.samples if shown is None else shown, drawn.labels
+    if getattr(images, "ndim", 0) != 4 or images.shape[-1] not in (1, 3):
+        raise IncompatibleError("Only images go into a folder. Write numbers, to a file that ends in .npz, or a .png.")
+    names = run.info.get("class_names") or []
+    pixels = ((images + 1) * 127.5).round().clip(0, 255).astype("uint8")
+    with new_folder(folder) as part:
+        for number, image in enumerate(pixels):
+            label = int(labels[number]) if labels is not None and labels.ndim == 1 else len(names)
+            of_class = f"-{as_name(names[label])}" if label < len(names) else ""
+            (part / f"{number:06d}{of_class}.png").write_bytes(tf.io.encode_png(image).numpy())
 
 
 def as_shown(run: RunDirectory, drawn: Drawn) -> Any:

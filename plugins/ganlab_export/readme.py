@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from ganlab.files import line
+
 
 def readme(info: Mapping[str, Any]) -> str:
     """The page for the content of an export.json."""
@@ -14,4 +16,7 @@ def readme(info: Mapping[str, Any]) -> str:
     text = resources.files("ganlab_export").joinpath("templates", "README.md.jinja").read_text(encoding="utf-8")
     template = Template(text, undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
     given = {name: tuple(int(size) for size in shape) for name, shape in info.get("given", {}).items()}
-    return template.render({**info, "given": given}, shape=tuple(info["sample_shape"]))
+    classes = [
+        f"{number} `{line(name).replace(chr(96), chr(39))}`" for number, name in enumerate(info.get("class_names", ()))
+    ]
+    return template.render({**info, "given": given, "class_names": classes}, shape=tuple(info["sample_shape"]))

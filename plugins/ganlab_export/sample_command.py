@@ -9,7 +9,7 @@ import click
 
 from ganlab import Run
 from ganlab.commands import GENERATOR_SETTINGS, LocalPath, checkpoint_option, run_with_plugins, say, start_tensorflow
-from ganlab.files import line, new_file
+from ganlab.files import check_free, line, new_file
 
 if TYPE_CHECKING:
     from ganlab.engine import Step
@@ -31,9 +31,10 @@ _OF_CLASS = 10
     "-o",
     "--output",
     metavar="FILE",
-    type=LocalPath(dir_okay=False),
+    type=LocalPath(),
     required=True,
-    help="File to write: a picture (.png), numbers (.npz), or texts (.txt).",
+    help="File to write: a picture (.png), numbers (.npz), or texts (.txt); a name without an ending is a new "
+    "folder of images, one file each.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of the samples; by default the run's seed.")
 @click.option(
@@ -46,9 +47,10 @@ _OF_CLASS = 10
 @click.option(
     "--label",
     "labels",
-    type=click.IntRange(0),
+    metavar="CLASS",
     multiple=True,
-    help="Class to draw from a conditional generator; repeat it for several. By default a picture has a row for each.",
+    help="Class to draw from a conditional generator, by name or number; repeat it for several. By default a picture "
+    "has a row for each.",
 )
 @click.option(
     "--condition",
@@ -71,7 +73,7 @@ def sample(
     seed: int | None,
     truncation: float | None,
     checkpoint: Step,
-    labels: tuple[int, ...],
+    labels: tuple[str, ...],
     conditions: list[list[float]],
     interpolate: bool,
     rows: int | None,
@@ -89,15 +91,18 @@ def sample(
     ganlab sample runs/quickstart/20260801-120000-s0-1f2e -o digits.png
     ganlab sample RUN -n 10000 --seed 1 --truncation 0.7 -o samples.npz
     ganlab sample RUN --interpolate --rows 6 --columns 12 -o ways.png
-    ganlab sample RUN --label 3 -o threes.png
+    ganlab sample RUN --label circle -o circles.png
+    ganlab sample RUN -n 10000 -o images/
     ganlab sample RUN --condition 0.5,1.2 -n 1000 -o showers.npz
     ganlab sample RUN --interpolate --label 3 --label 8 -o from_3_to_8.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    from ganlab_export.pictures import are_points, check_picture, picture, texts
+    from ganlab_export.labels import class_numbers
+    from ganlab_export.pictures import are_points, check_picture, picture, texts, write_images
 
     drawing = output.suffix.lower() == ".png"
     _check_options(output, count, rows, columns, interpolate, drawing)
     drawn_from = Run(run)
+    numbers = class_numbers(drawn_from, labels)
     shape = drawn_from.info.get("sample_shape")
     if drawing and shape and are_points(shape) and not interpolate and (rows or columns):
         raise click.UsageError("--rows and --columns arrange images and do not apply to points: leave them out.")
@@ -105,9 +110,9 @@ def sample(
     start_tensorflow()
     import ganlab_export
 
-    if drawing and shape:
+    if shape and (drawing or not output.suffix):
         check_picture(shape, drawn_from)
-    asked: dict[str, Any] = {"labels": labels, "conditions": conditions}
+    asked: dict[str, Any] = {"labels": numbers, "conditions": conditions}
     if interpolate:
         rows, columns = rows or _ROWS, columns or _COLUMNS
         drawn = ganlab_export.interpolate(
@@ -116,18 +121,21 @@ def sample(
     else:
         classes = len(drawn_from.info.get("label_frequencies") or ())
         if classes and drawing and shape and not are_points(shape) and not (count or rows):
-            row_labels = labels or tuple(range(classes))
+            row_labels = numbers or list(range(classes))
             rows, columns = len(row_labels), columns or _OF_CLASS
-            labels = tuple(label for label in row_labels for _ in range(columns))
+            numbers = [label for label in row_labels for _ in range(columns)]
         count = count or (rows * columns if rows and columns else _POINTS if shape and are_points(shape) else _IMAGES)
         columns = columns or (-(-count // rows) if rows else None)
         drawn = ganlab_export.draw(
-            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, **{**asked, "labels": labels}
+            drawn_from, count, seed=seed, truncation=truncation, checkpoint=checkpoint, **{**asked, "labels": numbers}
         )
     content = picture(drawn_from, drawn, columns=columns, ways=interpolate) if drawing else None
     if output.suffix.lower() == ".txt":
         content = texts(drawn_from, drawn).encode()
-    _write(output, drawn, content)
+    if output.suffix:
+        _write(output, drawn, content)
+    else:
+        write_images(output, drawn_from, drawn)
     say(f"Wrote {line(output)}: {len(drawn.samples)} samples of seed {drawn.seed} at step {drawn.step}.")
 
 
@@ -141,8 +149,14 @@ def _numbers(text: str) -> list[float]:
 def _check_options(
     output: Path, count: int | None, rows: int | None, columns: int | None, interpolate: bool, drawing: bool
 ) -> None:
-    if output.suffix.lower() not in _ENDINGS:
-        raise click.UsageError(f"-o {output} must end in .png, for a picture, .npz, for numbers, or .txt, for texts.")
+    if output.suffix.lower() not in ("", *_ENDINGS):
+        raise click.UsageError(
+            f"-o {output} must end in .png, for a picture, .npz, for numbers, .txt, for texts, or in nothing: a folder."
+        )
+    if not output.suffix:
+        check_free(output)
+    elif output.is_dir():
+        raise click.UsageError(f"-o {output} is a folder. Name a file, or a new folder without an ending.")
     if not output.parent.is_dir():
         raise click.UsageError(f"-o {output}: there is no folder {output.parent}. Make it first.")
     if interpolate and count:

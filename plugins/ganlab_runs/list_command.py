@@ -17,6 +17,8 @@ from ganlab_runs.listing import Listed, listed
 
 # The most characters in a cell: nobody reads a longer name.
 _LONGEST = 300
+# Columns of a table that is piped: a row for each run, with names in full.
+_WIDEST = 10_000
 
 
 @click.command("list")
@@ -47,7 +49,7 @@ def list_command(folder: Path, status: str | None, as_json: bool) -> None:
 def _print_table(rows: Sequence[Listed]) -> None:
     from rich.table import Table
 
-    console = table_console(120)
+    console = table_console(_WIDEST)
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("run", overflow="fold", min_width=20)
     table.add_column("status", no_wrap=True)
@@ -68,7 +70,7 @@ def _print_table(rows: Sequence[Listed]) -> None:
         parts = [row.dataset or "", unreadable or row.constraints or ""]
         problems = [health_in_brief(row.health), len(row.warnings)]
         cells = [f"{row.path}{mark}", row.status, done, age, in_bytes(row.bytes), *problems, *parts]
-        table.add_row(*(cell(_shortened(line(part))) for part in cells))
+        table.add_row(*(cell(_shortened(line(part)) if console.is_terminal else line(part)) for part in cells))
     console.print(table)
     for row in rows:
         if row.problem and row.status != "unreadable":

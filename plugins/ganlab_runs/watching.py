@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ganlab.commands import meant
 from ganlab.errors import RunError
 from ganlab.runs import METRICS, RunDirectory, find_runs, start_watching, status_of
 from ganlab.telemetry import last_row
@@ -74,7 +75,9 @@ class Watcher:
         return found
 
     def _progress(self, path: Path, status: str, info: Mapping[str, Any]) -> Progress:
-        logged, value = _last_row(path, self._metric)
+        known = (*info.get("metrics", ()), *(f"evaluation/{name}" for name in info.get("evaluation", ())))
+        tag, *others = meant(self._metric, known) or [self._metric]
+        logged, value = _last_row(path, self._metric if others else tag)
         step = max(logged, info.get("step", 0))
         now = self._clock()
         at, since, speed = self._before.get(path, (step, now, None))

@@ -25,7 +25,7 @@ from ganlab.commands import (
 )
 from ganlab.errors import NotNamedError
 from ganlab.runs import confirmed
-from ganlab_sweep import Sweep, created, free_path, launcher_of, planned_sweep, run_trials, search_of
+from ganlab_sweep import Sweep, created, launcher_of, run_trials, search_of
 from ganlab_sweep.durations import Duration
 from ganlab_sweep.output import print_end, print_plan, shown
 from ganlab_sweep.request import (
@@ -42,6 +42,7 @@ from ganlab_sweep.request import (
     Request,
 )
 from ganlab_sweep.screen import LiveTable, summary
+from ganlab_sweep.sweeping import free_path, planned_sweep
 
 if TYPE_CHECKING:
     from ganlab import Launcher, Search
@@ -70,7 +71,7 @@ def _options_of_request(command: Command) -> Command:
             options["help"] = f"{each.about} May be given several times." if "multiple" in options else each.about
             if "show_default" in options:
                 options["default"] = each.default
-            command = click.option(each.option, name, **options)(command)
+            command = click.option(*each.option.split(), name, **options)(command)
     return command
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ganlab import commands
 from ganlab.commands import counted, say, say_json, table_console
+from ganlab.errors import GanlabError
 from ganlab.files import line
 from ganlab.runs import MARK, changes_in_words, name_of_complaint
 from ganlab_sweep import Configuration, Request, Sweep, Trial
+from ganlab_sweep.best_command import best_of, in_words
 from ganlab_sweep.request import Proposed
-from ganlab_sweep.screen import as_data, best, summary, table
+from ganlab_sweep.screen import as_data, summary, table
 from ganlab_sweep.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 
 
@@ -25,8 +28,6 @@ def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_j
     else:
         table_console(120).print(table(trials))
         say(f"\n{summary(trials)}. Sweep: {shown(stored.path)}")
-        if first := best(stored, trials):
-            say(line(first))
     for trial in trials:
         if trial.changes:
             changed = line(f"{MARK} {trial.name} changed midway, {changes_in_words(trial.changes)}")
@@ -49,6 +50,10 @@ def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_j
         say(f"Retry failed trials: {again} --retry-failed", err=True)
     elif trials and not as_json:
         say(f"Compare: ganlab compare {shlex.quote(shown(stored.path))}")
+    if not interrupted and not as_json and len({trial.configuration for trial in trials}) > 1:
+        with contextlib.suppress(GanlabError):  # no metric says which is best
+            say(in_words(best_of(stored, trials)))
+            say(f"Its file: ganlab best {shlex.quote(shown(stored.path))} -o best.gin")
 
 
 def _complaints(trials: Sequence[Trial]) -> Iterator[str]:

@@ -252,10 +252,10 @@ class Request:
     objective: _TextOrNone = Setting(
         TEXT_OR_NONE,
         None,
-        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl, for example "
-        "'evaluation/mode_coverage/reverse_kl'; with several seeds, its mean.",
-        python="The metric to minimize, by its name in metrics.jsonl; with several seeds, its mean.",
-        option="--objective",
+        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl or the end of it, for "
+        "example reverse_kl or modes:max; with several seeds, its mean.",
+        python="The metric to minimize, by its name in metrics.jsonl or the end of it; with several seeds, its mean.",
+        option="--objective --metric",
         metavar="METRIC",
     )
     maximize: Setting[bool, bool] = Setting(SWITCH, False, "Maximize the objective.", option="--maximize")
@@ -291,9 +291,6 @@ class Request:
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Request:
         """A request from its fields in sweep.json, which are valid; others are ignored."""
-        # The names that two of them had first: a sweep that maximizes goes on maximizing.
-        first = {"ranges": stored.get("range", []), "maximize": stored.get("direction") == "maximize"}
-        stored = {**first, **stored}
         known: dict[str, Any] = {
             name: tuple(value) if isinstance(value := stored[name], list) else value
             for name, each in cls.settings().items()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
-from ganlab.commands import in_time
+from ganlab.commands import counted, in_time
 from ganlab.files import line
 from ganlab.runs import MARK, health_in_brief
 from ganlab_sweep.engine import counts
-from ganlab_sweep.store import Sweep
 from ganlab_sweep.trial import (
     COMPLETED,
     DIVERGED,
@@ -128,27 +126,10 @@ def table(trials: Sequence[Trial]) -> Table:
 
 def summary(trials: Sequence[Trial]) -> str:
     """Counts the trials by status: `2 completed, 1 running, 3 queued of 6 trials`."""
-    total = f"{len(trials)} trial{'' if len(trials) == 1 else 's'}"
     sick = sum(bool(trial.health) for trial in trials)
     bad = f", {sick} unhealthy" if sick else ""
-    return f"{', '.join(f'{count} {status}' for status, count in counts(trials).items()) or 'none'} of {total}{bad}"
-
-
-def best(sweep: Sweep, trials: Sequence[Trial]) -> str:
-    """A sentence that names the best completed configuration by the objective; empty without one, or without others."""
-    request = sweep.request
-    means: dict[str, float] = {}
-    for name in dict.fromkeys(trial.configuration for trial in trials):
-        of_one = [trial for trial in trials if trial.configuration == name]
-        values = [trial.value for trial in of_one if trial.status == COMPLETED and trial.value is not None]
-        if len(values) == len(of_one) and all(map(math.isfinite, values)):
-            means[name] = math.fsum(values) / len(values)
-    if not request.objective or not means or len({trial.configuration for trial in trials}) < 2:
-        return ""
-    choose = max if request.maximize else min
-    name = choose(means, key=means.__getitem__)
-    over = f", the mean over {len(request.seeds)} seeds" if len(request.seeds) > 1 else ""
-    return f"Best {request.objective}: {means[name]:.4g}{over}, with {name}."
+    statuses = ", ".join(f"{count} {status}" for status, count in counts(trials).items())
+    return f"{statuses or 'none'} of {counted(len(trials), 'trial')}{bad}"
 
 
 def as_data(trial: Trial) -> dict[str, Any]:
@@ -193,9 +174,7 @@ def _share(trial: Trial) -> float:
 
 
 def _step(trial: Trial) -> str:
-    if trial.steps is None:
-        return ""
-    return f"{trial.step}/{trial.steps}"
+    return "" if trial.steps is None else f"{trial.step}/{trial.steps}"
 
 
 def _health(trial: Trial) -> str:

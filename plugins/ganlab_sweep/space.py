@@ -15,7 +15,7 @@ from ganlab.errors import ConfigError
 Space = Mapping[str, Choices | Range]
 
 _SEED = "experiment.seed"
-_NAME = re.compile(r"[\w./]+")
+NAME = re.compile(r"\s*[\w./]+\s*")
 
 
 def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choices | Range]:
@@ -37,7 +37,7 @@ def parse_space(grids: Sequence[str], ranges: Sequence[str]) -> dict[str, Choice
         for text in texts:
             name, equals, value = (part.strip() for part in text.partition("="))
             where = f"{option} {text!r}"
-            if not (equals and value and _NAME.fullmatch(name)):
+            if not (equals and value and NAME.fullmatch(name)):
                 form = "'NAME=[VALUE, VALUE]'" if option == "--grid" else "'NAME=LOW..HIGH'"
                 raise ConfigError(f"{where}: must have the form {form}.")
             if name in space:

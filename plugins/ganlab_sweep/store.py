@@ -26,12 +26,7 @@ _NOTED = ("pruned", "failed", "timed out", "diverged", "interrupted")
 _SCHEMA = schema.fields(
     {
         "asked": schema.fields(
-            {},
-            {
-                **{name: each.kind.schema for name, each in Request.settings().items() if each.is_stored},
-                "range": schema.items(schema.TEXT),
-                "direction": schema.word("minimize", "maximize"),
-            },
+            {}, {name: each.kind.schema for name, each in Request.settings().items() if each.is_stored}
         ),
         "configurations": schema.table(schema.fields({"settings": _SETTINGS}), names=is_name),
         "proposals": schema.items(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ParamSpec, get_args, get_type_hints
 
 from ganlab import Launcher, Range, Search, __version__, component
-from ganlab.commands import arguments, check_logged, find_gin_file, load_variant, use_plugins
+from ganlab.commands import arguments, check_logged, find_gin_file, load_variant, setting_name, use_plugins
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import line
 from ganlab.runs import new_path, recorded
@@ -21,7 +21,7 @@ from ganlab_sweep.configurations import Configuration, Configurations, check, ch
 from ganlab_sweep.engine import Engine, Screen
 from ganlab_sweep.request import Proposed, Request
 from ganlab_sweep.search_driver import SearchDriver, plan, start
-from ganlab_sweep.space import parse_space
+from ganlab_sweep.space import NAME, parse_space
 from ganlab_sweep.store import Sweep
 from ganlab_sweep.trial import Trial, take_up
 
@@ -125,8 +125,12 @@ def planned_sweep(request: Request) -> Plan:
         raise ConfigError(
             f"searches.{request.search} needs an objective: name a metric, for example --objective critic/loss."
         )
+    objective, _, way = (request.objective or "").rpartition(":")
+    if way in ("min", "max"):
+        request = replace(request, objective=objective, maximize=way == "max")
     if request.maximize and not request.objective:
         raise ConfigError("--maximize needs an objective: name a metric, for example --objective critic/loss.")
+    request = replace(request, grid=_named(request, request.grid), ranges=_named(request, request.ranges))
     space = parse_space(request.grid, request.ranges)
     if not request.seeds:
         seed = load_variant(request.gin, request.params, {}).recipe.arguments.get("seed", 0)
@@ -142,9 +146,16 @@ def planned_sweep(request: Request) -> Plan:
         proposals = plan(search, space, request, configurations)
         check_used(configurations)
     if request.objective:
-        check_logged(request.objective, configurations.recipes)
+        request = replace(request, objective=check_logged(request.objective, configurations.recipes))
     known = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))
+
+
+def _named(request: Request, varied: Sequence[str]) -> tuple[str, ...]:
+    """Texts `NAME=...` with the names under which runs record settings; texts of another form are refused later."""
+    cut = [text.partition("=") for text in varied]
+    named = (setting_name(request.gin, request.params, name) if NAME.fullmatch(name) else name for name, *_ in cut)
+    return tuple("".join((name, *rest)) for name, (_, *rest) in zip(named, cut, strict=True))
 
 
 def free_path(planned: Plan) -> Path:

@@ -13,6 +13,7 @@ from ganlab.errors import RunError
 from ganlab.files import is_full, is_full_disk, open_inside
 from ganlab.runs import INFO, METRICS, Change, changes_of, complaints_of, holder, read_fields, warnings_of
 from ganlab_sweep.metric_follower import MetricFollower, last_value
+from ganlab_sweep.request import Request
 from ganlab_sweep.store import Sweep
 
 QUEUED, WAITING, RUNNING = "queued", "waiting", "running"
@@ -243,11 +244,13 @@ def command(trial: Trial) -> list[str]:
     else:
         words += ["--gin", str(trial.sweep.gin(trial.configuration)), "--seed", str(trial.seed)]
         words += ["--runs", str(trial.sweep.path), "--name", f"s{trial.seed}"]
-    for name in request.no_plugin:
-        words += ["--no-plugin", name]
-    if request.plugin_file:
-        words += ["--plugin-file", request.plugin_file]
-    return words
+    return words + plugin_options(request)
+
+
+def plugin_options(request: Request) -> list[str]:
+    """The options that name the plugins of a sweep."""
+    words = [word for name in request.no_plugin for word in ("--no-plugin", name)]
+    return [*words, "--plugin-file", request.plugin_file] if request.plugin_file else words
 
 
 def environment(threads: int) -> dict[str, str]:

@@ -4,10 +4,14 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from command_lines import command, mistake_in
 
 import ganlab
 from ganlab import exporting
 from ganlab.errors import ConfigError, IncompatibleError
+
+# The last as a stranger's folder may have it.
+NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "../n`\x1b[31mine"]
 
 
 def trained(path, dataset, architecture, steps):
@@ -34,7 +38,9 @@ def run(cpus, tmp_path_factory):
     """Three steps on digits."""
     component = ganlab.component
     architecture = component("architectures", "mlp")(width=16, depth=1, latent_dim=4, labels="projection")
-    return trained(tmp_path_factory.mktemp("runs") / "labels", component("datasets", "digits")(), architecture, 3)
+    digits = component("datasets", "digits")()
+    digits.class_names = NAMES
+    return trained(tmp_path_factory.mktemp("runs") / "labels", digits, architecture, 3)
 
 
 def test_a_run_records_how_frequent_classes_are(run):
@@ -42,6 +48,27 @@ def test_a_run_records_how_frequent_classes_are(run):
 
     counts = np.bincount(load_digits(return_X_y=True)[1])
     np.testing.assert_allclose(run.info["label_frequencies"], counts / counts.sum(), rtol=1e-12)
+
+
+def test_classes_are_asked_for_by_name(run):
+    assert run.info["class_names"] == NAMES
+    assert exporting.draw(run, 5, labels=["three", 7, "8", NAMES[9]]).labels.tolist() == [3, 7, 8, 9, 3]
+    assert exporting.interpolate(run, 2, 2, labels="three").labels.tolist() == [3] * 4
+    with pytest.raises(ConfigError, match=r"label = thre is not a class of the data\. Did you mean 'three'\?"):
+        exporting.draw(run, 5, labels="thre")
+
+
+def test_images_go_into_a_folder_one_by_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = command("sample", run.path, "-n", 3, "--label", "three", "--label", NAMES[9], "-o", "images/")
+    assert said == "Wrote images: 3 samples of seed 0 at step 3.\n"
+    first, second, third = sorted(path.name for path in (tmp_path / "images").iterdir())
+    assert (first, third) == ("000000-three.png", "000002-three.png")
+    assert "\x1b" not in second
+    drawn = exporting.draw(run, 3, labels=["three", NAMES[9]])
+    read = ganlab.component("datasets", "image_folder")(path="images", size=8, channels=1)
+    np.testing.assert_allclose(read.examples(tf.range(3, dtype=tf.int64), 0), drawn.samples, atol=0.51 / 127.5)
+    assert "images is a folder with files in it already" in mistake_in(tmp_path, "sample", run.path, "-o", "images")
 
 
 def test_labels_are_drawn_as_frequent_as_in_the_data_and_belong_to_numbers(run):
@@ -90,7 +117,10 @@ def test_a_class_that_does_not_exist_is_named(run):
 @pytest.mark.parametrize("format", [pytest.param("saved_model", marks=pytest.mark.slow), "keras"])
 def test_the_exported_generator_takes_labels(run, tmp_path, format):
     facts = exporting.export(run, tmp_path / format, format=format)
-    assert facts["classes"] == 10
+    assert (facts["classes"], facts["class_names"]) == (10, NAMES)
+    page = (tmp_path / format / "README.md").read_text()
+    assert "The classes by their labels: 0 `zero`, 1 `one`, 2 `two`" in page
+    assert "9 `../n'\\x1b[31mine`." in page
     kept = np.load(tmp_path / format / "samples.npz")
     if format == "saved_model":
         generator = tf.saved_model.load(str(tmp_path / format / "generator"))

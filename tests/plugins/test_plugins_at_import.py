@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -143,3 +144,26 @@ def test_a_plugin_is_imported_where_no_thread_can_be_started(plugin, monkeypatch
     monkeypatch.setattr(import_guard.threading.Thread, "start", refused)
     (row,) = plugins.discover(local=plugin("x = 1")).rows
     assert row.status == "loaded"
+
+
+def test_a_plugin_that_imports_tensorflow_at_its_top_is_named_with_what_it_costs(plugin, tmp_path):
+    text = "import ganlab\n{}\n@ganlab.hookimpl\ndef ganlab_losses():\n    return {{}}\n"
+    code = (
+        "from pathlib import Path\nfrom ganlab.plugins import manager\nfrom ganlab.cli.doctor import plugin_findings\n"
+        "manager.use(manager.discover(local=Path('ganlab_plugins.py')))\n"
+        "print(*(f'{one.subject}: {one.detail}' for one in plugin_findings() if one.state == 'note'), sep='\\n')"
+    )
+    # In the place of the real one, which takes ten times as long on some machines as on others.
+    (tmp_path / "tensorflow.py").write_text("import time; time.sleep(0.3)")
+
+    def said():
+        return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path).stdout
+
+    plugin(text.format("import tensorflow as tf"))
+    assert re.fullmatch(
+        r"plugin ganlab_plugins: imports TensorFlow at the top of a module, which costs every command 0\.\d s, --help "
+        r"too\. Write: from ganlab\.lazy import tensorflow as tf\n",
+        said(),
+    )
+    plugin(text.format("from ganlab.lazy import tensorflow as tf"))
+    assert said() == "\n"

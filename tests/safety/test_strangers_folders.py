@@ -98,7 +98,8 @@ def made(tmp_path_factory, cpus):
     with plugins.using():
         from ganlab_benchmark import created as created_benchmark
         from ganlab_benchmark import planned_benchmark
-        from ganlab_sweep import Request, created, planned_sweep
+        from ganlab_sweep import Request, created
+        from ganlab_sweep.sweeping import planned_sweep
 
         command = ["run", "--gin", folder / "exp.gin", "--runs", folder / "runs", "--name", "one"]
         done = CliRunner().invoke(cli, [str(word) for word in command])

@@ -7,7 +7,9 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from ganlab_sweep import Configurations, Engine, SearchDriver, take_up
+from ganlab_sweep import Configurations, take_up
+from ganlab_sweep.engine import Engine
+from ganlab_sweep.search_driver import SearchDriver
 
 import ganlab
 from ganlab import Choices

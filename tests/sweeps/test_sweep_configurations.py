@@ -1,6 +1,6 @@
 import pytest
-from ganlab_sweep import Configurations, check, check_used
-from ganlab_sweep.configurations import varying
+from ganlab_sweep import Configurations
+from ganlab_sweep.configurations import check, check_used, varying
 
 from ganlab import Choices, ConfigError, Range, config
 

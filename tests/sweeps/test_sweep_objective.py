@@ -47,6 +47,12 @@ def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
         check_logged("evaluation/mode_coverage/modes", [recipe])
 
 
+def test_a_metric_may_be_given_by_the_end_of_its_name(check):
+    assert check("modes") == check("mode_coverage/modes") == "evaluation/mode_coverage/modes"
+    with pytest.raises(ganlab.ConfigError, match="'loss' may be critic/loss or generator/loss: give one of them"):
+        check("loss")
+
+
 @pytest.mark.parametrize(
     ("tag", "suggestion"),
     [
@@ -55,8 +61,6 @@ def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
         ("replica/0/critic/loss", "Did you mean 'critic/loss'?"),
         ("evaluation/mode_coverage/modez", "Did you mean 'evaluation/mode_coverage/modes'?"),
         ("evaluation/mode_coverage/", ""),
-        ("mode_coverage/modes", "Metrics that end in this name: evaluation/mode_coverage/modes."),
-        ("modes", "Metrics that end in this name: evaluation/mode_coverage/modes."),
         ("constraints/gradient_penalty_3/slope", "Did you mean 'constraints/gradient_penalty"),
         ("evaluation/exact_w1/distance", ""),
         ("losses/mine/entropy", ""),

@@ -2,7 +2,7 @@ import io
 
 import pytest
 from ganlab_sweep import Sweep, Trial
-from ganlab_sweep.screen import LiveTable, as_data, best, summary, table
+from ganlab_sweep.screen import LiveTable, as_data, summary, table
 
 
 @pytest.fixture
@@ -45,25 +45,6 @@ def test_a_long_metric_leaves_room_for_the_configuration(trials):
     assert (first.split(), second.split()) == (["evaluation/"], ["mode_coverage/"])
     assert head.split()[4] == "reverse_kl"
     assert row.startswith("gradient_penalty.weight=9.1066 ")
-
-
-@pytest.mark.parametrize(("maximize", "expected"), [(False, "b"), (True, "a")])
-def test_the_best_configuration_is_the_one_with_the_best_mean(tmp_path, maximize, expected):
-    asked = {"objective": "critic/loss", "maximize": maximize, "seeds": [0, 1]}
-    sweep = Sweep.create(tmp_path / "s", {"asked": asked, "proposals": [], "trials": {}}, [])
-    values = {"a": (3.0, 5.0), "b": (1.0, 6.0), "c": (-9.0, None), "d": (float("-inf"), 1.0)}
-    trials = [
-        Trial(sweep, name, seed, "critic/loss", status="completed", value=value)
-        for name, each in values.items()
-        for seed, value in enumerate(each)
-    ]
-    mean = {"a": "4", "b": "3.5"}[expected]
-    assert best(sweep, trials) == f"Best critic/loss: {mean}, the mean over 2 seeds, with {expected}."
-    assert best(sweep, trials[:2]) == ""  # one configuration is no choice
-    trials[0].status = "failed"
-    assert best(sweep, trials).endswith("3.5, the mean over 2 seeds, with b.")  # the only one that has completed
-    trials[2].status = "failed"
-    assert best(sweep, trials) == ""
 
 
 def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):

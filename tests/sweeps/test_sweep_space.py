@@ -1,5 +1,5 @@
 import pytest
-from ganlab_sweep import parse_seeds, parse_space
+from ganlab_sweep.space import parse_seeds, parse_space
 
 from ganlab import Choices, ConfigError, Range
 

@@ -63,6 +63,11 @@ def test_the_largest_figure_is_the_best_where_asked():
     for step, value in enumerate([5.0, float("nan"), 7.0, 7.0, 3.0]):
         action(Moment(step, False, [], [Record(step, METRIC, value)]))
     assert action.best == Best(METRIC, 2, 7.0)
+    short = KeepBest("figured/figure:max", 2)
+    short(Moment(0, False, [], [Record(0, METRIC, 5.0)]))
+    assert short.best == Best(METRIC, 0, 5.0)
+    short.resume(action.state())
+    assert short.best == action.best
     other = KeepBest("evaluation/figured/another:max", 2)
     other.resume(action.state())
     assert other.best is None

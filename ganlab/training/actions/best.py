@@ -6,6 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ganlab.errors import ConfigError, nearest
+from ganlab.support.names import meant
 from ganlab.training.actions.action import Action, Moment
 
 
@@ -44,9 +45,11 @@ class KeepBest(Action):
 
     def __call__(self, now: Moment) -> None:
         """Compares; a figure that is NaN is never the best."""
-        value = next((record.reduced for record in now.found if record.tag == self._metric), math.nan)
-        if not math.isnan(value) and (self.best is None or self._sign * value > self._sign * self.best.value):
-            self.best = Best(self._metric, now.step, float(value))
+        figures = {record.tag: record.reduced for record in now.found}
+        for tag in meant(self._metric, list(figures)):  # one, as `check_metric` finds
+            value = figures[tag]
+            if not math.isnan(value) and (self.best is None or self._sign * value > self._sign * self.best.value):
+                self.best = Best(tag, now.step, float(value))
 
     def is_best(self, step: int) -> bool:
         """Whether this step is the best so far."""
@@ -58,7 +61,7 @@ class KeepBest(Action):
 
     def resume(self, state: Any) -> None:
         """Restores it, unless it was chosen by another figure."""
-        if state and state["metric"] == self._metric:
+        if state and meant(self._metric, [state["metric"]]):
             self.best = Best(str(state["metric"]), int(state["step"]), float(state["value"]))
 
 
@@ -70,9 +73,11 @@ def check_metric(keep_best: str, figures: list[str]) -> None:
         figures: The tags of its evaluators' figures.
 
     Raises:
-        ConfigError: It names another.
+        ConfigError: It names another, or is short for several.
     """
     metric = keep_best.rpartition(":")[0]
-    if metric and metric not in figures:
+    if metric and len(found := meant(metric, figures)) != 1:
+        if found:
+            raise ConfigError(f"experiment.keep_best = {keep_best!r} may be {' or '.join(found)}: give one in full.")
         known = nearest(metric, figures) or f" Figures: {', '.join(figures) or 'none, for lack of evaluators'}."
         raise ConfigError(f"experiment.keep_best = {keep_best!r} names no figure of experiment.evaluators.{known}")

@@ -24,6 +24,12 @@ from ganlab_builtin.architectures.unit_pixels import UnitPixels
 from ganlab_builtin.architectures.with_head import WithHead
 from ganlab_builtin.architectures.with_side import WithSide
 
+GANLAB_KNOWN_AS = {
+    "architectures.resnet": ["sngan", "resnet_cifar"],
+    "architectures.dcgan": ["cnn", "conv", "convnet"],
+    "architectures.mlp": ["dense", "fc", "fully_connected"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_architectures() -> dict[str, type]:

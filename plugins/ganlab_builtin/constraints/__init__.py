@@ -50,6 +50,16 @@ from ganlab_builtin.constraints.weight_normalization import WeightNormalization
 from ganlab_builtin.constraints.wgan_div import WGANDiv
 from ganlab_builtin.constraints.zero_centered_penalty import ZeroCenteredPenalty
 
+GANLAB_KNOWN_AS = {
+    "constraints.gradient_penalty": ["wgan_gp", "gp"],
+    "constraints.lipschitz_penalty": ["wgan_lp", "lp"],
+    "constraints.spectral_norm": ["spectral_normalization", "sn", "sngan"],
+    "constraints.weight_clipping": ["clipping", "clip", "wgan_wc"],
+    "constraints.zero_centered_penalty": ["zero_gp"],
+    "constraints.consistency": ["ct_gan", "wgan_ct"],
+    "constraints.augmentation_consistency": ["cr", "crgan", "bcr"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:

@@ -24,6 +24,15 @@ from ganlab_builtin.datasets.tfds_images import TfdsImages
 from ganlab_builtin.datasets.tfrecords import TFRecords
 from ganlab_builtin.datasets.varied import Varied
 
+GANLAB_KNOWN_AS = {
+    "datasets.keras": ["mnist", "fashion_mnist", "cifar", "cifar10", "cifar100"],
+    "datasets.tfds": ["celeba", "celeb_a", "imagenet", "lsun", "tensorflow_datasets"],
+    "datasets.image_folder": ["images", "folder", "imagefolder", "png", "jpg"],
+    "datasets.arrays": ["numpy", "array", "npz", "npy"],
+    "datasets.gaussian_ring": ["eight_gaussians", "8gaussians", "ring"],
+    "datasets.gaussian_grid": ["twenty_five_gaussians", "25gaussians", "grid"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:

@@ -15,6 +15,15 @@ from ganlab_builtin.evaluators.published_scores import PublishedScores
 from ganlab_builtin.evaluators.stacked import StackedModes
 from ganlab_builtin.evaluators.transport import ExactW1, SlicedWasserstein
 
+GANLAB_KNOWN_AS = {
+    "evaluators.frechet_distance": ["fid", "frechet_inception_distance"],
+    "evaluators.classifier_score": ["inception_score"],
+    "evaluators.kid": ["kernel_inception_distance", "mmd"],
+    "evaluators.density_coverage": ["prdc"],
+    "evaluators.exact_w1": ["w1", "wasserstein", "emd"],
+    "evaluators.sliced_wasserstein": ["swd"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_evaluators() -> dict[str, type[ganlab.Evaluator]]:

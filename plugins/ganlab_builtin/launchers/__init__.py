@@ -9,6 +9,10 @@ from ganlab_builtin.launchers.local import Local
 from ganlab_builtin.launchers.on_ray import OnRay
 from ganlab_builtin.launchers.slurm import Submitit
 
+GANLAB_KNOWN_AS = {
+    "launchers.submitit": ["slurm"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_launchers() -> dict[str, Callable[..., ganlab.Launcher]]:

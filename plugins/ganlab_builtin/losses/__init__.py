@@ -20,6 +20,15 @@ from ganlab_builtin.losses.self_supervised import SelfSupervised
 from ganlab_builtin.losses.translation import Cycle, NeuralOT, Pix2Pix
 from ganlab_builtin.losses.transport import CTransform
 
+GANLAB_KNOWN_AS = {
+    "losses.hinge": ["hinge_loss"],
+    "losses.wasserstein": ["wgan", "wgan_gp", "w1"],
+    "losses.non_saturating": ["gan", "vanilla", "bce", "ns", "nsgan", "minimax"],
+    "losses.least_squares": ["lsgan", "mse"],
+    "losses.relativistic": ["rsgan", "rpgan"],
+    "losses.relativistic_average": ["ragan", "rasgan"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_losses() -> dict[str, type]:

@@ -8,6 +8,12 @@ from typing import Any
 import ganlab
 from ganlab_builtin.optimizers.gradient import adam, extragradient, optimistic_adam, rmsprop, sgd
 
+GANLAB_KNOWN_AS = {
+    "optimizers.adam": ["adamw", "nadam", "amsgrad"],
+    "optimizers.sgd": ["momentum", "gradient_descent"],
+    "optimizers.optimistic_adam": ["optimistic", "omd"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_optimizers() -> dict[str, Callable[..., Any]]:

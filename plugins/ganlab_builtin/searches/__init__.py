@@ -9,6 +9,11 @@ from ganlab_builtin.searches.grid import Grid
 from ganlab_builtin.searches.random_search import Random
 from ganlab_builtin.searches.tpe import Optuna
 
+GANLAB_KNOWN_AS = {
+    "searches.optuna": ["tpe", "bayes", "bayesian"],
+    "searches.random": ["random_search"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_searches() -> dict[str, Callable[..., ganlab.Search]]:

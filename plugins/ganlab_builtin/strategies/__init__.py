@@ -10,6 +10,12 @@ from ganlab_builtin.strategies.local import mirrored, one_device
 from ganlab_builtin.strategies.tpus import tpu
 from ganlab_builtin.strategies.workers import multi_worker
 
+GANLAB_KNOWN_AS = {
+    "strategies.mirrored": ["multi_gpu", "data_parallel", "ddp", "dp"],
+    "strategies.one_device": ["cpu", "gpu", "single", "default"],
+    "strategies.multi_worker": ["multi_node", "cluster"],
+}
+
 
 @ganlab.hookimpl
 def ganlab_strategies() -> dict[str, Callable[..., Any]]:

@@ -1,0 +1,89 @@
+"""`ganlab best`: a sweep's winner, what may be concluded, and the command that trains it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+import ganlab
+from ganlab import commands
+from ganlab.commands import LocalPath, complete_folders, say, say_json
+from ganlab.errors import ConfigError, RunError
+from ganlab.files import line, new_file
+from ganlab_sweep import COMPLETED, Sweep, Trial, take_up
+from ganlab_sweep.trial import plugin_options
+
+
+def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Path | None = None) -> dict[str, Any]:
+    """The configuration with the best mean, of those whose seeds are all completed, and the command with its file.
+
+    Raises:
+        GanlabError: No configuration is completed, or it is not known which values of the metric are better.
+    """
+    request = stored.request
+    left = {trial.configuration for trial in trials if trial.status != COMPLETED}
+    runs = [trial.run for trial in trials if trial.configuration not in left]
+    if not runs:
+        raise RunError(f"No configuration of {line(stored.path)} has completed all its seeds. Resume the sweep.")
+    asked = metric or (f"{request.objective}:{request.direction[:3]}" if request.objective else "")
+    compared = ganlab.compare(runs, metrics=[asked] if asked else [])
+    chosen = next((one for one in compared.metrics if one.direction), None)
+    if chosen is None:
+        raise ConfigError(f"Which values are better is not known. Write --metric {asked or 'loss'}:min, or :max.")
+    if (label := compared.winner(chosen)) is None:
+        raise RunError(f"No completed trial of {line(stored.path)} has a finite value of {chosen.tag}.")
+    row = next(row for row in compared.configurations if row.label == label)
+    name, mean, next_seed = row.runs[0].path.parent.name, compared.estimates[label, chosen.tag], max(request.seeds) + 1
+    seeds = f"{next_seed}..{max(request.seeds) + len(request.seeds)}" if len(request.seeds) > 1 else str(next_seed)
+    words = ["ganlab", "sweep", "--gin", str(commands.shown(output or stored.gin(name))), "--seeds", seeds]
+    concluded = [compared.verdicts.get(chosen.tag) or "No other configuration is completed: nothing is compared."]
+    concluded += [problem for problem in compared.problems if "unhealthy" not in problem]
+    if row.unhealthy:
+        concluded.append(f"Of its runs, {row.health}: ganlab runs show {shlex.quote(str(row.unhealthy[0].path))}")
+    if left:
+        concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
+    facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
+    facts |= {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
+    return {"configuration": name, **stored.info["configurations"][name], **facts}
+
+
+def in_words(best: Mapping[str, Any]) -> str:
+    """The sentences that `ganlab best` prints."""
+    ends = "" if best["low"] is None else f" [{best['low']:.4g}, {best['high']:.4g}]"
+    over = f", the mean over {best['seeds']} seeds" if best["seeds"] > 1 else ""
+    first = f"Best {best['metric']} ({best['direction']}): {best['mean']:.4g}{ends}{over}, with "
+    again = f"Train it again, on other seeds: {best['command']}"
+    return "\n".join(map(line, [f"{first}{best['configuration']}.", *best["concluded"], again]))
+
+
+@click.command("best")
+@click.argument("sweep", metavar="SWEEP", type=LocalPath(), shell_complete=complete_folders("sweep.json"))
+@click.option(
+    "--metric",
+    metavar="TAG",
+    default="",
+    help="The metric that decides, for example modes or critic/loss:min; by default the sweep's objective, or else the "
+    "evaluators' first figure.",
+)
+@click.option("-o", "--output", metavar="FILE", type=LocalPath(dir_okay=False), help="Write its experiment file.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def best(sweep: Path, metric: str, output: Path | None, as_json: bool) -> None:
+    """Names a sweep's best configuration, what may be concluded, and the command that trains it again.
+
+    The best one has the best mean over the seeds, of the configurations whose seeds are all completed.
+
+    \b
+    ganlab best runs/my-sweep
+    ganlab best runs/my-sweep --metric modes -o best.gin
+    """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
+    stored = Sweep(sweep)
+    found = best_of(stored, take_up(stored), metric, output)
+    if output is not None:
+        texts = {one.name: one.text for one in stored.configurations()}
+        with new_file(output) as file:
+            file.write(texts[found["configuration"]].encode())
+    say_json(found) if as_json else say(in_words(found))
