@@ -91,6 +91,7 @@ _LAZY = {
     "benchmark": "ganlab_benchmark",
     "compare": "ganlab_compare",
     "Experiment": "ganlab.composition",
+    "load": "ganlab.run",
     "experiment": "ganlab.composition",
     "Record": "ganlab.telemetry",
     "new_folder": "ganlab.support.atomic",
