@@ -15,3 +15,9 @@ from ganlab_builtin.strategies.workers import multi_worker
 def ganlab_strategies() -> dict[str, Callable[..., Any]]:
     """The strategies of this package."""
     return {"mirrored": mirrored, "multi_worker": multi_worker, "one_device": one_device, "tpu": tpu}
+
+
+@ganlab.hookimpl
+def ganlab_defaults() -> dict[str, str]:
+    """What experiments have that name none."""
+    return {"strategy": "mirrored"}
