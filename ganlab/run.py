@@ -1,15 +1,18 @@
-"""`ganlab.Run`, a run with all its operations, and `ganlab.train`, which makes one."""
+"""`ganlab.Run`, a run with all its operations, `ganlab.train`, which makes one, and `ganlab.load`."""
 
 from __future__ import annotations
 
 import contextlib
+import html
 import importlib
 import os
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ganlab.errors import ConfigError, MissingDependencyError
+from ganlab.errors import ConfigError, GanlabError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.plugins.manager import use_plugin_file
@@ -17,9 +20,12 @@ from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.runs.plugin_file import take_up
 from ganlab.support import several
 from ganlab.support.collector import collect_rarely
+from ganlab.support.terminal import line
+from ganlab.telemetry.console import in_notebook
 
 if TYPE_CHECKING:
     import keras
+    import numpy as np
     from ganlab_certify import Certified, CertifiedDistance
     from ganlab_time_travel import Onset, Replayed
 
@@ -123,6 +129,78 @@ class Run(RunDirectory):
         from ganlab.training import evaluate
 
         return evaluate(self.given(experiment), evaluators, checkpoint=checkpoint)
+
+    def sample(
+        self,
+        n: int = 64,
+        *,
+        seed: int | None = None,
+        truncation: float | None = None,
+        labels: int | Sequence[int] | None = None,
+        checkpoint: Step = None,
+        experiment: Experiment | None = None,
+    ) -> np.ndarray:
+        """Draws samples of a checkpoint's generator, or of its average if the run keeps one; `(n, *sample_shape)`.
+
+        Args:
+            n: How many.
+            seed: The seed of the samples; None for the run's own, as in its pictures.
+            truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
+            labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has
+                them.
+            checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+            experiment: The run's experiment, if its architecture was made in Python.
+
+        Raises:
+            RunError: The checkpoint is missing, or does not fit the recorded experiment.
+            ConfigError: A number is too small, or there is no such class.
+        """
+        run, draw = self.given(experiment), _application("ganlab_export").draw
+        drawn = draw(run, n, seed=seed, truncation=truncation, labels=labels, checkpoint=checkpoint)
+        return cast("np.ndarray", drawn.samples)
+
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        format: str = "saved_model",
+        checkpoint: Step = None,
+        experiment: Experiment | None = None,
+    ) -> dict[str, Any]:
+        """Writes a checkpoint's generator for use without ganlab, as `ganlab export` does.
+
+        Args:
+            folder: The folder to write; it must be empty or not exist.
+            format: "saved_model", "keras" or "onnx".
+            checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
+            experiment: The run's experiment, if its architecture was made in Python.
+
+        Returns:
+            The content of export.json.
+
+        Raises:
+            GanlabError: As of `ganlab.exporting.export`.
+        """
+        export = _application("ganlab_export").export
+        return cast("dict[str, Any]", export(self.given(experiment), folder, format=format, checkpoint=checkpoint))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the status, the last metrics and the newest picture of samples, read from the disk."""
+        try:
+            info = self.info
+            compared = _application("ganlab_compare")
+            picture = compared.newest(self.path)
+            address = compared.embedded(picture, of=_PICTURES) if picture else None
+        except GanlabError as error:
+            return f"<p>{_escaped(error)}</p>"
+        step = f", step {info.get('step')} of {info.get('steps')}" if "step" in info else ""
+        measured = info.get("metrics", {}) | info.get("evaluation", {})
+        rows = [f"<tr><td>{_escaped(tag)}</td><td>{value:.4g}</td></tr>" for tag, value in measured.items()]
+        drawn = f'<img src="{address}" alt="samples" style="max-width: 420px">' if address else ""
+        return (
+            f"<p><b>{_escaped(self.path)}</b>: {_escaped(info.get('status', 'unknown'))}{_escaped(step)}</p>"
+            f'<div style="display: flex; gap: 2em"><table>{"".join(rows)}</table>{drawn}</div>'
+        )
 
     def certify(
         self,
@@ -258,6 +336,10 @@ class Run(RunDirectory):
         return application.bisect(self.given(experiment), application.parse_condition(str(condition)), _warn)
 
 
+def _escaped(text: object) -> str:
+    return html.escape(line(text))
+
+
 def _application(name: str) -> Any:
     """An application, imported when it is used; the core imports none of them."""
     return importlib.import_module(name)
@@ -267,27 +349,33 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=2)
 
 
+_Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
 def train(
-    experiment: Experiment | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    run_dir: str | os.PathLike[str],
+    experiment: Experiment | _Files,
+    run_dir: str | os.PathLike[str] | None = None,
     *,
     params: str | Sequence[str] = (),
     resume: bool = False,
     allow_changes: bool = False,
-    console: bool = False,
+    console: bool | None = None,
     profile: str = "",
+    **settings: Any,
 ) -> Run:
-    """Trains an experiment.
+    """Trains an experiment: `ganlab.train("quickstart", steps=100)`.
 
     Args:
         experiment: The experiment to train; or an experiment file, by path or by the name of a shipped one; or several,
             of which later override earlier. A `ganlab_plugins.py` beside the first is used.
-        run_dir: The run's directory: a new one, or with `resume` that of an earlier `train`.
+        run_dir: The run's directory: a new one, or with `resume` that of an earlier `train`; None for a new one in
+            `runs`, which has the file's name and the time.
         params: Overrides of experiment files, each `NAME=VALUE`.
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
         allow_changes: Whether to resume even if the experiment, its code or its data have changed.
-        console: Whether to show progress on the terminal.
+        console: Whether to show progress; None for in notebooks alone.
         profile: The iterations that TensorFlow's profiler traces into the run's folder, `20..25`; empty for none.
+        **settings: Settings of the experiment in place of its own: `steps=100`, `constraints=[R1()]`.
 
     Returns:
         The run, which keeps the experiment; its `info["status"]` is `completed`, or `interrupted` after SIGINT, SIGTERM
@@ -302,42 +390,64 @@ def train(
     from ganlab.composition import Experiment
     from ganlab.training import start
 
-    folder = several.path(run_dir, "run_dir")
+    if resume and run_dir is None:
+        raise ConfigError("resume = True needs run_dir, the directory of the run to resume.")
+    folder, stem = None if run_dir is None else several.path(run_dir, "run_dir"), "python"
     if not isinstance(experiment, Experiment):
-        experiment = _experiment_of(experiment, several.texts(params, "params"))
+        files = several.paths(experiment, "experiment", _RULE)
+        stem = Path(files[0]).stem if files else stem
+        experiment = load(files, params=params, **settings)
     elif params:
         raise ConfigError(
             f"params = {params!r:.80} are for experiment files: give them to the parts of the experiment."
         )
+    elif settings:
+        experiment = experiment.replace(**settings)
     return cast(
         Run,
         start.train(
             experiment,
-            folder,
+            folder or new_run_path("runs", stem, experiment.seed),
             resume=resume,
             allow_changes=allow_changes,
-            console=console,
+            console=in_notebook() if console is None else console,
             profile=profile,
             as_run=Run,
         ),
     )
 
 
-def _experiment_of(gin: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], params: list[str]) -> Experiment:
-    """The experiment of files; the plugins in use stay, apart from the file beside the first."""
+# A notebook that is saved keeps the picture of every run in it: as many share the room of a page.
+_PICTURES = 30
+_RULE = "an experiment, as ganlab.experiment(...) makes it, or an experiment file, or a list of them"
+
+
+def load(gin: _Files, *, params: str | Sequence[str] = (), **settings: Any) -> Experiment:
+    """The experiment of files, by path or name: `ganlab.load("quickstart")`.
+
+    The plugins in use stay, apart from the `ganlab_plugins.py` beside the first file, which is used.
+
+    Args:
+        gin: An experiment file, or several, of which later override earlier.
+        params: Overrides of them, each `NAME=VALUE`, for parameters of components.
+        **settings: Settings of the experiment, in place of those of the files. `experiment.replace` changes more.
+
+    Raises:
+        GanlabError: The files have a mistake, or a part cannot be made.
+    """
     from ganlab.composition import compose
     from ganlab.config import find_gin_file
     from ganlab.plugins.discovery import plugin_file_in
     from ganlab.runs.experiment_source import read_experiment
 
-    rule = "an experiment, as ganlab.experiment(...) makes it, or an experiment file, or a list of them"
-    files = several.paths(gin, "experiment", rule)
+    files = several.paths(gin, "experiment", _RULE)
     if not files:
-        raise ConfigError(f"experiment = {gin!r} must be {rule}.")
+        raise ConfigError(f"experiment = {gin!r} must be {_RULE}.")
     beside = plugin_file_in(find_gin_file(files[0]).parent)
     if beside is not None:
         use_plugin_file(beside)
-    return compose(read_experiment(files, params))
+    recipe = read_experiment(files, several.texts(params, "params"))
+    return compose(replace(recipe, arguments={**recipe.arguments, **settings}))
 
 
 def preload() -> None:

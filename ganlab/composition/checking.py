@@ -11,7 +11,7 @@ from ganlab.errors import ConfigError, ContractError, IncompatibleError
 from ganlab.interfaces import Architecture, Augmentation, Constraint, Dataset, Diagnostic, Evaluator, Loss
 from ganlab.interfaces.loss import has_own
 from ganlab.plugins.plugin_errors import plugin_code
-from ganlab.plugins.recipes import selector_of
+from ganlab.plugins.recipes import Factory, selector_of
 
 
 def check_roles(settings: Mapping[str, Any]) -> None:
@@ -47,9 +47,11 @@ def check_roles(settings: Mapping[str, Any]) -> None:
                 raise ConfigError(f"experiment.{setting} is {value!r}; it must be a list of {called} objects{one}.")
             for item in value if several else (value,):
                 if not isinstance(item, role):
+                    makes = isinstance(item, (type, Factory))
+                    remedy = "call it, and give what it returns" if makes else f"'ganlab plugins' lists the {kind}"
                     raise ConfigError(
-                        f"experiment.{setting} is {item!r}, of type {type(item).__name__}; it must be a {called}, for "
-                        f"example one of the {kind} that 'ganlab plugins' lists."
+                        f"experiment.{setting} is {item!r}, of type {type(item).__name__}; it must be a {called}: "
+                        f"{remedy}."
                     )
                 if called.startswith("ganlab."):
                     _check_methods(item, role)

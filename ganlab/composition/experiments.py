@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, ParamSpec
 
 from ganlab.bounds import Ge, Local, Lt, rule, violation, without
 from ganlab.composition.checking import check_division, check_roles, check_sizes
+from ganlab.composition.defaults import completed
 from ganlab.composition.parts import LISTS, MAPPINGS, PARTS, UNUSED
 from ganlab.composition.turn import Turn
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, nearest
 from ganlab.interfaces import (
     Architecture,
     Augmentation,
@@ -73,9 +74,11 @@ class Experiment:
     The fields are the settings: of a file, of the command line and of Python.
 
     Args:
-        dataset: The source of real examples.
+        dataset: The source of real examples. From Python also an array of them, a tuple of it and an array of classes,
+            a `tf.data.Dataset`, or what has a length and items, as PyTorch's datasets have.
         architecture: Makes the generator and the critic.
-        loss: The losses that they minimize.
+        loss: The losses that they minimize. Plugins have a default for it, for the strategy and for both optimizers:
+            leave them out.
         source: Another dataset, whose examples the generator makes samples from, in an order of its own; None for no
             source, or for that of a dataset of pairs.
         strategy: Spreads training over devices.
@@ -124,12 +127,13 @@ class Experiment:
             and shape agree; empty for new weights. Optimizers, averages and constraints begin anew.
     """
 
-    dataset: Dataset
+    dataset: Dataset | Any
     architecture: Architecture
-    loss: Loss
-    strategy: tf.distribute.Strategy
+    # Never None in a validated experiment.
+    loss: Loss = None  # type: ignore[assignment]
+    strategy: tf.distribute.Strategy = None
     critic_optimizer: keras.optimizers.Optimizer | None = None
-    generator_optimizer: keras.optimizers.Optimizer
+    generator_optimizer: keras.optimizers.Optimizer = None
     source: Dataset | None = None
     constraints: Sequence[Constraint] = ()
     generator_constraints: Sequence[Constraint] = ()
@@ -159,6 +163,14 @@ class Experiment:
     keep_best: str = ""
     log_every: Count = 10
     start_from: Annotated[str, Local()] = ""
+
+    def replace(self, **settings: Any) -> Experiment:
+        """This experiment with other settings, which are checked as those of a new one.
+
+        Raises:
+            GanlabError: As of `ganlab.experiment`.
+        """
+        return experiment(**{**{each.name: getattr(self, each.name) for each in fields(self)}, **settings})
 
     @property
     def has_critic(self) -> bool:
@@ -243,7 +255,8 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
 
     @functools.wraps(make, updated=())
     def experiment(*none: _Settings.args, **settings: _Settings.kwargs) -> Experiment:
-        unchecked = make(*none, **settings)
+        check_settings(settings)
+        unchecked = make(*none, **completed(settings))
         parts = {each.name: getattr(unchecked, each.name) for each in fields(unchecked)}
         check_settings(parts)
         check_roles(parts)
@@ -273,9 +286,11 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     """Checks the plain values of an experiment, as far as they are given, without TensorFlow.
 
     Raises:
-        ConfigError: A value is out of its range.
+        ConfigError: There is no such setting, or a value is out of its range.
     """
     for name, value in settings.items():
+        if name not in parameters():
+            raise ConfigError(f"experiment has no parameter {name!r}.{nearest(name, parameters())}")
         if not isinstance(value, Recipe) and (missed := _missed(annotation(Experiment, name), value)):
             raise ConfigError(f"experiment.{name} = {value!r} must be {missed}.")
     decay, half_life = settings.get("ema_decay", 0.0), settings.get("ema_half_life", 0.0)

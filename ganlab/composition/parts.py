@@ -25,8 +25,10 @@ MAPPINGS = {"optimizers": "one", "network_constraints": "several"}
 
 # The parts that may be left out.
 OPTIONAL = (*MAPPINGS, "source")
+# The parts that plugins have defaults for, the strategy first; the critic's only where there is a critic.
+DEFAULTED = ("strategy", "loss", "generator_optimizer", "critic_optimizer")
 # The settings that files are without where they have this value.
-UNUSED: dict[str, object] = {**dict.fromkeys((*OPTIONAL, "critic_optimizer")), "generator_steps": 1}
+UNUSED: dict[str, object] = {**dict.fromkeys((*OPTIONAL, *DEFAULTED)), "generator_steps": 1}
 
 # The settings that a trained generator depends on, besides its weights and what run.json has.
 OF_GENERATOR = (

@@ -182,13 +182,25 @@ class _Read:
         recipe = self.resolver.experiment()
         if needs is None:
             loss = _with_stubs(self.resolver.arguments["loss"].value, names) if "loss" in recipe.arguments else None
-            needs = required(composition.parameters())
-            needs += ["critic_optimizer"] if not isinstance(loss, Loss) or has_own(loss, "critic") else []
-            needs = [name for name in needs if only is None or name in only]
+            without = "" if not isinstance(loss, Loss) or has_own(loss, "critic") else "critic_optimizer"
+            needs = [*required(composition.parameters()), *composition.DEFAULTED]
+            needs = [name for name in needs if name != without and (only is None or name in only)]
+            lines = [_default(part) for part in composition.DEFAULTED if part in needs and part not in recipe.arguments]
+            if named := [line for line in lines if line.value.selector]:
+                self.bindings = [*named, *self.bindings]
+                self.resolver = Resolver(names, self.bindings, strict=True, objects=objects)
+                recipe = self.resolver.experiment()
         _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
         self.recipe = replace(recipe, arguments={**recipe.arguments, **lists})
+
+
+def _default(part: str) -> Binding:
+    """The line for a part that no line sets; its component has no name if no plugin has one."""
+    name = composition.default_of(part)
+    value = Reference((), f"{composition.PARTS[part]}.{name}" if name else "", called=True)
+    return Binding((), EXPERIMENT, part, value, f"the default of {EXPERIMENT}.{part}", 0, included=True)
 
 
 def _settle(binding: Binding, names: Names) -> Binding:

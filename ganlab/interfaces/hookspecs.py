@@ -18,6 +18,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
+    from ganlab.interfaces.dataset import Dataset
     from ganlab.interfaces.record import Record
     from ganlab.interfaces.run import Run
 
@@ -96,6 +97,16 @@ def ganlab_launchers() -> Factories:  # type: ignore[empty-body]
 @hookspec
 def ganlab_searches() -> Factories:  # type: ignore[empty-body]
     """Searches for the settings of a sweep's trials, each a factory of a `ganlab.Search`: `{"grid": Grid}`."""
+
+
+@hookspec
+def ganlab_defaults() -> dict[str, str]:  # type: ignore[empty-body]
+    """The components of parts that an experiment leaves out, by part: `{"loss": "hinge"}`. The last plugin decides."""
+
+
+@hookspec
+def ganlab_data(data: Any) -> Dataset | None:
+    """The dataset of an object that Python gives in place of one, such as an array; None if it is not the plugin's."""
 
 
 @hookspec

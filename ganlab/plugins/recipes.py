@@ -91,6 +91,13 @@ class Factory:
         _remember(component, recipe, self.signature.parameters)
         return component
 
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(self.make, type) and isinstance(instance, self.make)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A class that names the factory as its base derives from the plugin's class."""
+        return (self.make,)
+
     def __repr__(self) -> str:
         return f"<ganlab component {self.kind}.{self.name}>"
 

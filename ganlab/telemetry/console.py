@@ -1,8 +1,9 @@
-"""Shows a run's progress: a progress bar on a terminal, a line from time to time elsewhere."""
+"""Shows a run's progress: a progress bar on a terminal or in a notebook, a line from time to time elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
+import html
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,14 @@ _TAG = "critic/loss"
 _FRACTION = 0.05
 _SOONEST_SECONDS = 10.0
 _LATEST_SECONDS = 300.0
+# Between two states of the bar of a notebook, each of which is a message to a browser.
+_NOTEBOOK_SECONDS = 0.5
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 class Console(Writer):
@@ -55,6 +64,7 @@ class Console(Writer):
         self._timed: tuple[int, float] | None = None
         self._bar: tuple[Progress, TaskID] | None = None
         self._lines = False
+        self._display: Any = None
 
     def start(self, total_steps: int, done: int = 0) -> None:
         """Begins to show progress.
@@ -70,6 +80,10 @@ class Console(Writer):
             return
         if self._out.isatty():
             self._bar = _progress_bar(self._out, total_steps, done)
+        elif self._stream is None and in_notebook():
+            from IPython.display import display
+
+            self._display = display(self._cell(), raw=True, display_id=True)
         else:
             self._lines = True
 
@@ -93,6 +107,8 @@ class Console(Writer):
             progress, task = self._bar
             with contextlib.suppress(OSError):
                 progress.update(task, completed=self._step, figure=self._figure())
+        elif self._display and self._clock() - self._shown_time >= _NOTEBOOK_SECONDS:
+            self._display.update(self._cell(), raw=True)
         elif self._lines and self._due():
             self._line()
 
@@ -116,6 +132,9 @@ class Console(Writer):
             with contextlib.suppress(OSError):
                 self._bar[0].stop()
             self._bar = None
+        elif self._display:
+            self._display.update(self._cell(), raw=True)
+            self._display = None
         elif self._lines and self._step != self._shown_step:
             self._line()
         self._lines = False
@@ -138,6 +157,15 @@ class Console(Writer):
         return (waited >= _SOONEST_SECONDS and steps >= _FRACTION * self._total) or waited >= _LATEST_SECONDS
 
     def _line(self) -> None:
+        self._say(self._state())
+
+    def _cell(self) -> dict[str, str]:
+        """What a notebook shows, as text and as HTML."""
+        text = self._state()
+        bar = f'<progress value="{self._step}" max="{self._total}"></progress>'
+        return {"text/plain": text, "text/html": f"{bar} {html.escape(text)}"}
+
+    def _state(self) -> str:
         now = self._clock()
         share = f"{100 * self._step / max(self._total, 1):.0f}%"
         parts = [f"step {self._step}/{self._total} ({share})"]
@@ -146,7 +174,7 @@ class Console(Writer):
             parts += [f"{rate:.1f} steps/s", f"{in_time((self._total - self._step) / rate)} left"]
             self._timed = self._step, now
         self._shown_step, self._shown_time = self._step, now
-        self._say("  ".join([*parts, self._figure()]).rstrip())
+        return "  ".join([*parts, self._figure()]).rstrip()
 
     def _figure(self) -> str:
         return "" if self._value is None else f"{_TAG} {self._value:.4g}"

@@ -16,7 +16,7 @@ import ganlab
 from ganlab.commands import counted, listed
 from ganlab.files import line, walk
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.arrays import Arrays
+from ganlab_builtin.datasets.arrays import Arrays, bounds
 from ganlab_builtin.datasets.fixed_files import NpyRows
 from ganlab_builtin.datasets.image_folder import ImageFolder
 
@@ -28,7 +28,6 @@ _UNREAD = {".webp", ".tif", ".tiff", ".avif", ".heic", ".jfif", ".jp2", ".svg"}
 _FEW = 5000  # images, with fewer of which a critic soon learns them by heart
 _OF_A_CLASS = 10  # images on average, with fewer of which they may be no classes
 _NAMED = 10  # classes
-_PLAIN = 10.0  # vectors of at most this size are left as they are
 
 # Parts of experiment files: the networks and the penalty of gin/glyphs.gin, and of gin/quickstart.gin.
 _CONVOLUTIONAL = """\
@@ -332,20 +331,9 @@ def _bounds(path: str, key: str | None) -> dict[str, float]:
         else:
             with ganlab.open_regular(file) as opened, np.load(opened, allow_pickle=False) as archive:
                 rows = archive[key or ""]
-        step = max(1, 2**24 * len(rows) // rows.nbytes)
-        starts = range(0, 0 if rows.dtype == np.uint8 else len(rows), step)  # bytes are 0 to 255
-        extremes = [(float(chunk.min()), float(chunk.max())) for chunk in (rows[at : at + step] for at in starts)]
-        least, most = np.min(extremes, initial=np.inf), np.max(extremes, initial=-np.inf)
+        return bounds(rows)
     except Exception:  # likewise
         return {}
-    if not least < most or not np.isfinite([least, most]).all():
-        return {}
-    as_they_are = max(-least, most) <= _PLAIN if rows.ndim == 2 else -1 <= least < 0 and most <= 1
-    if rows.dtype.kind == "f" and as_they_are:
-        return {}
-    usual = [bounds for bounds in ((0.0, 1.0), (0.0, 255.0)) if bounds[0] <= least and most <= bounds[1]]
-    low, high = usual[0] if usual and rows.ndim > 2 else (float(least), float(most))
-    return {"low": low, "high": high}
 
 
 def _spread(count: int, most: int) -> list[int]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ganlab_compare.metrics import Metric, default_metrics, named_metrics
     from ganlab_compare.pages import page
     from ganlab_compare.report import to_html
+    from ganlab_compare.samples import embedded, newest
     from ganlab_compare.statistics import Estimate, Improvement
     from ganlab_compare.writing import as_data, to_csv
 
@@ -29,6 +30,7 @@ _LAZY = {
     "metrics": ["Metric", "default_metrics", "named_metrics"],
     "pages": ["page"],
     "report": ["to_html"],
+    "samples": ["embedded", "newest"],
     "statistics": ["Estimate", "Improvement"],
     "writing": ["as_data", "to_csv"],
 }
@@ -55,7 +57,9 @@ __all__ = [
     "compare",
     "compare_runs",
     "default_metrics",
+    "embedded",
     "named_metrics",
+    "newest",
     "page",
     "read_curves",
     "read_run",

@@ -6,9 +6,11 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from ganlab.commands import several
-from ganlab.errors import RunError
+from ganlab.errors import MissingDependencyError, RunError
+from ganlab.lazy import require
 from ganlab.runs import Scalar, why_unreadable
 from ganlab_compare.configurations import (
     Configuration,
@@ -25,8 +27,11 @@ from ganlab_compare.statistics import Estimate, Improvement, estimate, improveme
 from ganlab_compare.verdicts import verdicts
 from ganlab_compare.warnings import last_value, states
 
+if TYPE_CHECKING:
+    import pandas
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Configurations side by side.
 
@@ -57,6 +62,49 @@ class Comparison:
     def winner(self, metric: Metric) -> str | None:
         """The configuration with the best mean, which may be chance; None if none has a value."""
         return _best(self.configurations, metric.tag, str(metric.direction), self.estimates)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(one.label for one in self.configurations)}>"
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per configuration in a frame of pandas, with the columns of `to_csv`.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return require("pandas").DataFrame(self.rows()).set_index("configuration")
+
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows: the frame's settings and last values, where pandas is installed; else None."""
+        try:
+            frame = self.frame()
+        except MissingDependencyError:
+            return None
+        last = [f"{metric.tag} last {name}" for metric in self.metrics for name in ("mean", "low", "high")]
+        return cast("str", frame[[*self.differing, "runs", *last]]._repr_html_())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The cells of every configuration by the name of the column, as `to_csv` has them."""
+        return [self._cells(one) for one in self.configurations]
+
+    def _cells(self, one: Configuration) -> dict[str, Any]:
+        cells: list[tuple[str, Any]] = [("configuration", one.label)]
+        cells += [(name, one.settings.get(name)) for name in self.differing]
+        cells += [("runs", len(one.runs)), ("unfinished", len(one.unfinished)), ("diverged", len(one.diverged))]
+        cells += [("unhealthy", len(one.unhealthy)), ("warnings", one.warnings), ("changed", len(one.changed))]
+        cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
+        for metric in self.metrics:
+            key = (one.label, metric.tag)
+            last = self.estimates.get(key)
+            for name in ("mean", "low", "high", "method", "n", "iqm"):
+                cells.append((f"{metric.tag} last {name}", getattr(last, name, None)))
+            if metric.direction:
+                best, better = self.best.get(key), self.improvement.get(key)
+                for name in ("mean", "low", "high", "method", "n"):
+                    cells.append((f"{metric.tag} best {name}", getattr(best, name, None)))
+                for name in ("probability", "low", "high", "against", "p", "comparisons", "verdict", "seeds"):
+                    cells.append((f"{metric.tag} improvement {name}", getattr(better, name, None)))
+        return dict(cells)
 
 
 def compare(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -44,9 +44,9 @@ def to_csv(comparison: Comparison) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    rows = [list(_cells(comparison, one)) for one in comparison.configurations]
-    writer.writerow([name for name, _ in rows[0]])
-    writer.writerows([["" if value is None else value for _, value in row] for row in rows])
+    rows = comparison.rows()
+    writer.writerow(rows[0])
+    writer.writerows([["" if value is None else value for value in row.values()] for row in rows])
     return text.getvalue()
 
 
@@ -74,23 +74,3 @@ def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, An
         },
         **({"runs": [{**asdict(run), "steps_per_second": run.steps_per_second} for run in one.runs]} if runs else {}),
     }
-
-
-def _cells(comparison: Comparison, one: Configuration) -> Sequence[tuple[str, Any]]:
-    cells: list[tuple[str, Any]] = [("configuration", one.label)]
-    cells += [(name, one.settings.get(name)) for name in comparison.differing]
-    cells += [("runs", len(one.runs)), ("unfinished", len(one.unfinished)), ("diverged", len(one.diverged))]
-    cells += [("unhealthy", len(one.unhealthy)), ("warnings", one.warnings), ("changed", len(one.changed))]
-    cells += [("wall_seconds", one.wall_seconds), ("steps_per_second", one.steps_per_second)]
-    for metric in comparison.metrics:
-        key = (one.label, metric.tag)
-        last = comparison.estimates.get(key)
-        for name in ("mean", "low", "high", "method", "n", "iqm"):
-            cells.append((f"{metric.tag} last {name}", getattr(last, name, None)))
-        if metric.direction:
-            best, better = comparison.best.get(key), comparison.improvement.get(key)
-            for name in ("mean", "low", "high", "method", "n"):
-                cells.append((f"{metric.tag} best {name}", getattr(best, name, None)))
-            for name in ("probability", "low", "high", "against", "p", "comparisons", "verdict", "seeds"):
-                cells.append((f"{metric.tag} improvement {name}", getattr(better, name, None)))
-    return cells

@@ -15,6 +15,8 @@ from command_lines import command
 from ganlab_compare import compare
 from synthetic import SETTINGS, write_run
 
+import ganlab
+
 WEIGHT = "constraints.gradient_penalty.weight"
 MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"
 
@@ -142,6 +144,20 @@ def test_csv_is_plain_numbers(runs, tmp_path):
     assert [row[f"{MODES} improvement probability"] for row in rows] == ["0.125", "", "0.0"]
     assert rows[2][f"{MODES} last n"] == "1"
     assert rows[2][f"{MODES} last low"] == ""
+    assert [{name: "" if x is None else str(x) for name, x in row.items()} for row in found.rows()] == rows
+
+
+def test_a_frame_where_pandas_is_installed(runs, monkeypatch):
+    found = compare([runs])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert found._repr_html_() is None
+    with pytest.raises(ganlab.MissingDependencyError, match=r"pandas is not installed.*pip install pandas"):
+        found.frame()
+    monkeypatch.undo()
+    frame = pytest.importorskip("pandas").DataFrame(found.rows())
+    assert found.frame().reset_index().equals(frame)
+    assert "gradient_penalty" in found._repr_html_()
+    assert len(found._repr_html_().split("<th>")) > 3
 
 
 def test_compare_with_by_metric_and_against(runs):

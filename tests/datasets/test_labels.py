@@ -82,7 +82,7 @@ def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
 def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what):
     path = str(tmp_path / "rows.npz")
     np.savez(path, x=np.zeros((3, 2)), y=wrong)
-    rule = rf"arrays\.labels = 'y' names an array of {what}.* each of the 3 rows\. Number the classes anew: np\.unique"
+    rule = rf"arrays\.labels = 'y' has {what}.* each of the 3 rows\. Number the classes anew: np\.unique"
     with pytest.raises(ganlab.ConfigError, match=rule):
         ganlab.component("datasets", "arrays")(path=path, labels="y")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -176,3 +177,16 @@ def test_find_runs_ignores_nested_and_hidden_runs(tmp_path):
     assert [str(path.relative_to(tmp_path)) for path in find_runs(tmp_path)] == ["a/one", "b/two"]
     assert list(find_runs(tmp_path / "a/one")) == [tmp_path / "a/one"]
     assert list(find_runs(tmp_path / "nowhere")) == []
+
+
+def test_what_a_notebook_shows_is_escaped(tmp_path):
+    hostile = "<script>alert(1)<|script>"
+    make(tmp_path / hostile, status=hostile, metrics={hostile: 1.5}, step=7)
+    shown = Run(tmp_path / hostile)._repr_html_()
+    assert f"{html.escape(hostile)}</b>: " in shown
+    assert f"<td>{html.escape(hostile)}</td><td>1.5</td>" in shown
+    assert ", step 7 of 100<" in shown
+    assert "<script" not in shown
+    assert shown.count("<b>") == 1
+    (tmp_path / hostile / "run.json").write_text("[<i>]")
+    assert "<i>" not in Run(tmp_path / hostile)._repr_html_()

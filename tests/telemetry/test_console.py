@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+import types
 
 import pytest
 
@@ -150,3 +152,30 @@ def test_a_terminal_that_goes_away_stops_nothing():
     console.warning("careful")
     console.flush()
     console.close()
+
+
+def test_in_a_notebook_one_cell_is_updated(monkeypatch, capsys):
+    clock, cells = Clock(), []
+
+    class Handle:
+        def update(self, data, *, raw):
+            cells.append(data)
+
+    def display(data, *, raw, display_id):
+        cells.append(data)
+        return Handle()
+
+    for name, place in {
+        "IPython": types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1)),
+        "IPython.display": types.SimpleNamespace(display=display),
+    }.items():
+        monkeypatch.setitem(sys.modules, name, place)
+    console = Console(clock=clock)
+    console.start(1000)
+    for step in range(10, 1010, 10):  # twenty seconds
+        show(console, clock, step, 0.2)
+    console.close()
+    assert 30 < len(cells) < 50
+    assert cells[-1]["text/plain"] == "step 1000/1000 (100%)  critic/loss 0.5"
+    assert cells[-1]["text/html"] == f'<progress value="1000" max="1000"></progress> {cells[-1]["text/plain"]}'
+    assert capsys.readouterr() == ("", "")

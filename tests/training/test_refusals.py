@@ -140,7 +140,7 @@ def latent(dimension):
             ganlab.ConfigError,
             r"strategy is 'mirrored', of type str; .*tf\.distribute\.St",
         ),
-        ("loss", lambda: ganlab.Dataset, ganlab.ConfigError, r"must be a ganlab\.Loss, for example one of the losses"),
+        ("loss", lambda: ganlab.Dataset, ganlab.ConfigError, r"must be a ganlab\.Loss: call it"),
         ("critic_optimizer", lambda: "adam", ganlab.ConfigError, r"must be a keras\.optimizers\.Optimizer"),
         ("constraints", GradientNormalization, ganlab.ConfigError, r"must be a list of ganlab\.Constraint .*brackets"),
         ("constraints", lambda: [1], ganlab.ConfigError, r"constraints is 1, of type int; it must be a ganlab\.Constr"),

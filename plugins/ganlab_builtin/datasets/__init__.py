@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
 from ganlab_builtin.datasets.characters import Characters
@@ -10,6 +12,7 @@ from ganlab_builtin.datasets.edges import Edges
 from ganlab_builtin.datasets.glyphs import Glyphs
 from ganlab_builtin.datasets.idx import Idx
 from ganlab_builtin.datasets.image_folder import ImageFolder
+from ganlab_builtin.datasets.in_memory import dataset_of
 from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
 from ganlab_builtin.datasets.min_funnels import MinFunnels
@@ -63,6 +66,12 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     }
 
 
+@ganlab.hookimpl
+def ganlab_data(data: Any) -> ganlab.Dataset | None:
+    """Arrays, sets of tf.data and of PyTorch."""
+    return dataset_of(data)
+
+
 __all__ = [
     "Arrays",
     "Characters",
@@ -87,5 +96,6 @@ __all__ = [
     "TranslatedGaussians",
     "TwoImages",
     "Varied",
+    "ganlab_data",
     "ganlab_datasets",
 ]

@@ -23,6 +23,7 @@ from ganlab_builtin.datasets.pixels import from_bytes, gather
 _CHUNK_BYTES = 2**24  # the part of a file that is checked at a time
 _MOST_CLASSES = 100_000  # networks have weights for each class; a larger number is a label of another kind
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
+_PLAIN = 10.0  # vectors of numbers up to here are taken as they are
 _COARSE = 1e-3  # the part of a range of values that float32 must tell apart
 
 
@@ -35,6 +36,8 @@ class Arrays(ganlab.Dataset):
     they are needed, so that it may be larger than memory, unless they are in Fortran's order; the array of a `.npz`
     file is read whole. A `.npy` file that is written during training ends it.
     """
+
+    _advice = "Set datasets.arrays.low and .high to the values that become -1 and 1."
 
     def __init__(
         self,
@@ -59,27 +62,32 @@ class Arrays(ganlab.Dataset):
                 not finite or out of range; or the labels are not a class a row. The message names the file and the
                 rule.
         """
+        self._called = f"datasets.arrays.path = {path!r}"
+        classes = None if labels is None else _load(path, "labels", labels)
+        self._take(_load(path, "key", key, beside=labels), low, high)
+        self._number(classes, f"datasets.arrays.labels = {labels!r}", f" in {path!r}")
+
+    def _take(self, rows: Any, low: float | None, high: float | None) -> None:
         if (low is None) != (high is None):
             missing = "low" if low is None else "high"
             raise refusal("arrays", missing, None, "must be given too: low and high together become -1 and 1.")
         if low is not None and high is not None and not -sys.float_info.max <= low < high <= sys.float_info.max:
             raise refusal("arrays", "low", low, f"must be finite and below datasets.arrays.high = {high!r}.")
-        self._path = path
-        classes = None if labels is None else _load(path, "labels", labels)
-        rows = _load(path, "key", key, beside=labels)
         self._check_kind(rows)
         self._rows, self._low, self._high = rows, low, high
         self._bytes = rows.dtype == np.uint8 and low is None
         if rows.dtype.kind in "iu" and low is None and not self._bytes:
             raise self._refusal(
                 f"holds {rows.dtype} values, whose range is unknown; only uint8 is taken to be 0 to 255. "
-                "Set datasets.arrays.low and .high to the values that become -1 and 1."
+                + self._advice
             )
         if not self._bytes:  # plain bytes are always in range
             self._check_values()
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
-        self._labels = None if classes is None else self._classes_of_rows(classes, str(labels))
+
+    def _number(self, classes: np.ndarray | None, called: str, place: str = "") -> None:
+        self._labels = None if classes is None else self._classes_of_rows(classes, called, place)
         self.classes = None if self._labels is None else int(self._labels.max()) + 1
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
@@ -112,61 +120,57 @@ class Arrays(ganlab.Dataset):
             half = (Fraction(self._high) - Fraction(self._low)) / 2
             return (_above(rows, self._low) / float(half) - 1.0).astype(np.float32)
 
-    def _classes_of_rows(self, labels: np.ndarray, name: str) -> np.ndarray:
+    def _classes_of_rows(self, labels: np.ndarray, called: str, place: str) -> np.ndarray:
         anew = "Number the classes anew: np.unique(labels, return_inverse=True)[1]."
         whole = labels.dtype.kind in "iu"
         if not whole or labels.shape not in ((self.size,), (self.size, 1)) or labels.min() < 0:
             negative = whole and labels.size and labels.min() < 0
             below = f", with {labels.min()} in row {labels.argmin()}" if negative else ""
-            raise refusal(
-                "arrays",
-                "labels",
-                name,
-                f"names an array of {labels.dtype} and shape {labels.shape} in {self._path!r}{below}; it must hold a "
-                f"whole number from 0 for each of the {self.size} rows. {anew}",
+            raise ganlab.ConfigError(
+                f"{called} has {labels.dtype} values of shape {labels.shape}{place}{below}; it must have a "
+                f"whole number from 0 for each of the {self.size} rows. {anew}"
             )
         labels = labels.reshape(-1)
         classes = int(labels.max()) + 1
         if classes > _MOST_CLASSES:
-            row = int(labels.argmax())
-            rule = (
-                f"has the number {classes - 1} in row {row} of {self._path!r}; it must be below {_MOST_CLASSES}. {anew}"
+            raise ganlab.ConfigError(
+                f"{called} has the number {classes - 1} in row {int(labels.argmax())}{place and ' of' + place[3:]}; it "
+                f"must be below {_MOST_CLASSES}. {anew}"
             )
-            raise refusal("arrays", "labels", name, rule)
         absent = np.setdiff1d(np.arange(classes), labels)
         if absent.size:
             which = ", ".join(map(str, absent[:5])) + (f" and {absent.size - 5} more" if absent.size > 5 else "")
             warnings.warn(
-                f"datasets.arrays.labels = {name!r} has numbers up to {classes - 1}, and so {classes} classes, of "
+                f"{called} has numbers up to {classes - 1}, and so {classes} classes, of "
                 f"which {absent.size} {'does' if absent.size == 1 else 'do'} not occur: {which}. "
                 + (
                     "If they are numbered from 1, save labels - 1."
                     if absent.tolist() == [0]
                     else f"If that is not meant: {anew}"
                 ),
-                stacklevel=3,
+                stacklevel=4,
             )
         return labels.astype(np.int64)
 
     def _refusal(self, rule: str) -> ganlab.ConfigError:
-        return refusal("arrays", "path", self._path, rule)
+        return ganlab.ConfigError(f"{self._called} {rule}")
 
     def _check_kind(self, rows: np.ndarray | NpyRows) -> None:
         if rows.dtype.kind not in "fiu":
             raise self._refusal(
-                f"holds values of dtype {rows.dtype}; they must be real numbers. Save the array as uint8 or float32."
+                f"holds values of dtype {rows.dtype}; they must be real numbers. Convert it to uint8 or float32."
             )
         if rows.ndim not in (2, 3, 4):
             raise self._refusal(
                 f"has an array of shape {rows.shape}; it must be (n, d), (n, height, width) or (n, height, width, "
-                "channels). Reshape it before saving."
+                "channels). Reshape it."
             )
         if 0 in rows.shape:
             raise self._refusal(f"has an array of shape {rows.shape}, which is empty; there must be an example.")
         if rows.ndim == 4 and rows.shape[1] <= 4 < rows.shape[3]:
             raise self._refusal(
                 f"has an array of shape {rows.shape}, which looks like (n, channels, height, width); channels must "
-                "come last. Save array.transpose(0, 2, 3, 1)."
+                "come last. Take array.transpose(0, 2, 3, 1)."
             )
 
     def _check_values(self) -> None:
@@ -190,14 +194,14 @@ class Arrays(ganlab.Dataset):
         margin = Fraction(_ROUNDING) * (Fraction(top) - Fraction(bottom))
         if _exact(least) < bottom - margin or _exact(most) > top + margin:
             raise self._refusal(
-                f"has images with values from {least:g} to {most:g}; they must lie in [{bottom:g}, {top:g}]. Set "
-                "datasets.arrays.low and .high to the values that become -1 and 1."
+                f"has images with values from {least:g} to {most:g}; they must lie in [{bottom:g}, {top:g}]. "
+                + self._advice
             )
         if self._low is None and least >= 0.0 and most > 0.5:
             warnings.warn(
-                f"datasets.arrays.path = {self._path!r} has images with values from {least:g} to {most:g}, the upper "
+                f"{self._called} has images with values from {least:g} to {most:g}, the upper "
                 "half of [-1, 1], in which they are taken. If 0 is black, set datasets.arrays.low = 0 and .high = 1.",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _check_precision(self, least: np.ndarray, most: np.ndarray) -> None:
@@ -209,11 +213,27 @@ class Arrays(ganlab.Dataset):
         if coarse.any():
             column = int(coarse.argmax())
             warnings.warn(
-                f"datasets.arrays.path = {self._path!r} has values from {least[column]:.17g} to {most[column]:.17g} in "
+                f"{self._called} has values from {least[column]:.17g} to {most[column]:.17g} in "
                 f"column {column}. Training computes in float32, which there has steps of {steps[column]:g}. Subtract "
                 "an offset before saving, or set datasets.arrays.low and .high.",
-                stacklevel=4,
+                stacklevel=5,
             )
+
+
+def bounds(rows: Any) -> dict[str, float]:
+    """The values that are likely to mean -1 and 1 in an array, as `low` and `high`; none where they are not needed."""
+    starts = range(0, 0 if rows.dtype == np.uint8 else len(rows), max(1, _CHUNK_BYTES * len(rows) // rows.nbytes))
+    chunks = (rows[at : at + starts.step] for at in starts)  # none of bytes, which are 0 to 255
+    extremes = [(float(chunk.min()), float(chunk.max())) for chunk in chunks]
+    least, most = np.min(extremes, initial=np.inf), np.max(extremes, initial=-np.inf)
+    if not least < most or not np.isfinite([least, most]).all():
+        return {}
+    as_they_are = max(-least, most) <= _PLAIN if rows.ndim == 2 else -1 <= least < 0 and most <= 1
+    if rows.dtype.kind == "f" and as_they_are:
+        return {}
+    usual = [pair for pair in ((0.0, 1.0), (0.0, 255.0)) if pair[0] <= least and most <= pair[1]]
+    low, high = usual[0] if usual and rows.ndim > 2 else (float(least), float(most))
+    return {"low": low, "high": high}
 
 
 def _above(rows: np.ndarray, low: float) -> np.ndarray:

@@ -63,3 +63,9 @@ def ganlab_losses() -> dict[str, type]:
         "unrolled": Unrolled,
         "wasserstein": Wasserstein,
     }
+
+
+@ganlab.hookimpl
+def ganlab_defaults() -> dict[str, str]:
+    """What experiments have that name none."""
+    return {"loss": "wasserstein"}

@@ -25,3 +25,9 @@ def ganlab_optimizers() -> dict[str, Callable[..., Any]]:
         "rmsprop": rmsprop,
         "sgd": sgd,
     }
+
+
+@ganlab.hookimpl
+def ganlab_defaults() -> dict[str, str]:
+    """What experiments have that name none."""
+    return {"critic_optimizer": "adam", "generator_optimizer": "adam"}

@@ -21,3 +21,9 @@ GANLAB_KNOWN_AS = {
 def ganlab_strategies() -> dict[str, Callable[..., Any]]:
     """The strategies of this package."""
     return {"mirrored": mirrored, "multi_worker": multi_worker, "one_device": one_device, "tpu": tpu}
+
+
+@ganlab.hookimpl
+def ganlab_defaults() -> dict[str, str]:
+    """What experiments have that name none."""
+    return {"strategy": "mirrored"}

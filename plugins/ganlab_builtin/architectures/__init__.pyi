@@ -1,0 +1,20 @@
+# Made by tools/stubs.py.
+from ganlab_builtin.architectures.ali import ALI as ALI
+from ganlab_builtin.architectures.biggan import BigGAN as BigGAN
+from ganlab_builtin.architectures.biggan_deep import BigGANDeep as BigGANDeep
+from ganlab_builtin.architectures.cyclegan import CycleGAN as CycleGAN
+from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise as DataPlusNoise
+from ganlab_builtin.architectures.dcgan import DCGAN as DCGAN
+from ganlab_builtin.architectures.fixed_samples import FixedSamples as FixedSamples
+from ganlab_builtin.architectures.infogan import InfoGAN as InfoGAN
+from ganlab_builtin.architectures.latents import Latents as Latents
+from ganlab_builtin.architectures.lip_convnet import LipConvNet as LipConvNet
+from ganlab_builtin.architectures.mlp import MLP as MLP
+from ganlab_builtin.architectures.r3gan import R3GAN as R3GAN
+from ganlab_builtin.architectures.resnet import ResNet as ResNet
+from ganlab_builtin.architectures.sndcgan import SNDCGAN as SNDCGAN
+from ganlab_builtin.architectures.text_resnet import TextResNet as TextResNet
+from ganlab_builtin.architectures.unet import UNet as UNet
+from ganlab_builtin.architectures.unit_pixels import UnitPixels as UnitPixels
+from ganlab_builtin.architectures.with_head import WithHead as WithHead
+from ganlab_builtin.architectures.with_side import WithSide as WithSide

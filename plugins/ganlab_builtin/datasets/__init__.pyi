@@ -1,0 +1,22 @@
+# Made by tools/stubs.py.
+from ganlab_builtin.datasets.arrays import Arrays as Arrays
+from ganlab_builtin.datasets.characters import Characters as Characters
+from ganlab_builtin.datasets.digits import Digits as Digits
+from ganlab_builtin.datasets.edges import Edges as Edges
+from ganlab_builtin.datasets.glyphs import Glyphs as Glyphs
+from ganlab_builtin.datasets.idx import Idx as Idx
+from ganlab_builtin.datasets.image_folder import ImageFolder as ImageFolder
+from ganlab_builtin.datasets.keras_images import KerasImages as KerasImages
+from ganlab_builtin.datasets.known_distances import TranslatedGaussians as TranslatedGaussians
+from ganlab_builtin.datasets.known_distances import TwoImages as TwoImages
+from ganlab_builtin.datasets.min_funnels import MinFunnels as MinFunnels
+from ganlab_builtin.datasets.mixtures import GaussianGrid as GaussianGrid
+from ganlab_builtin.datasets.mixtures import GaussianRing as GaussianRing
+from ganlab_builtin.datasets.moved_examples import MovedExamples as MovedExamples
+from ganlab_builtin.datasets.photo_patches import PhotoPatches as PhotoPatches
+from ganlab_builtin.datasets.showers import Showers as Showers
+from ganlab_builtin.datasets.stacked import StackedMnist as StackedMnist
+from ganlab_builtin.datasets.swiss_roll import SwissRoll as SwissRoll
+from ganlab_builtin.datasets.tfds_images import TfdsImages as TfdsImages
+from ganlab_builtin.datasets.tfrecords import TFRecords as TFRecords
+from ganlab_builtin.datasets.varied import Varied as Varied

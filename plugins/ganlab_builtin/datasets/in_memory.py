@@ -1,0 +1,78 @@
+"""Examples of Python: arrays, sets of tf.data and of PyTorch, held in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import ganlab
+from ganlab import fingerprints
+from ganlab_builtin.datasets.arrays import Arrays, bounds
+
+
+class InMemory(Arrays):
+    """The rows of an array, and perhaps the class of each, as `datasets.arrays` takes them.
+
+    Values that are not in [-1, 1] are brought there: from 0 to 1 or 0 to 255 if images lie there, otherwise from the
+    least to the most.
+    """
+
+    _advice = "Scale them to [-1, 1], or convert them to uint8."
+
+    def __init__(self, examples: np.ndarray, row_classes: np.ndarray | None = None) -> None:
+        """Looks at all values once.
+
+        Raises:
+            ConfigError: As of `datasets.arrays`.
+        """
+        self._called = "The array of experiment.dataset"
+        fits = examples.dtype.kind in "fiu" and 0 not in examples.shape
+        limits = bounds(examples) if fits else {}
+        self._take(examples, limits.get("low"), limits.get("high"))
+        self._number(row_classes, "The array of labels of experiment.dataset")
+        # A text, so that runs on other data have other settings.
+        parts = [examples] if row_classes is None else [examples, row_classes]
+        hashes = " ".join(fingerprints.of_array(part)[0][:8] for part in parts)
+        self._examples = f"{examples.dtype} {'x'.join(map(str, examples.shape))} {hashes}"
+
+
+def dataset_of(data: Any) -> InMemory | None:
+    """The dataset of an object of Python with examples, which are read once; None for an object that has none.
+
+    An item of a `tf.data.Dataset`, or of what has a length and items, is an example, or a tuple of it and its class.
+
+    Raises:
+        ConfigError: The examples are endless, have unequal shapes, or cannot be trained on.
+    """
+    if isinstance(data, tuple) and len(data) == 2 and hasattr(data[0], "__array__"):
+        return InMemory(_stacked([data[0]], whole=True), np.asarray(data[1]))
+    if hasattr(data, "__array__"):
+        return InMemory(_stacked([data], whole=True))
+    whole = False
+    if hasattr(data, "element_spec"):
+        if data.cardinality() < -1 or data.cardinality() >= 0:
+            items: list[Any] = list(data.as_numpy_iterator())
+        else:
+            raise ganlab.ConfigError("experiment.dataset is a tf.data.Dataset without an end. End it: .take(n).")
+        first = data.element_spec[0] if isinstance(data.element_spec, tuple) else data.element_spec
+        whole = first.shape.rank == 4 or first.shape[:1] == [None]
+    elif hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        items = [data[number] for number in range(len(data))]
+    else:
+        return None
+    paired = bool(items) and isinstance(items[0], tuple)
+    examples = _stacked([item[0] for item in items] if paired else items, whole=whole)
+    if not paired or len(items[0]) < 2:
+        return InMemory(examples)
+    return InMemory(examples, _stacked([item[1] for item in items], whole=whole))
+
+
+def _stacked(items: Sequence[Any], *, whole: bool) -> np.ndarray:
+    """Items as one array; `whole` if each is one of several examples. Channels of PyTorch's images become the last."""
+    try:
+        array = (np.concatenate if whole else np.stack)([np.asarray(item) for item in items])
+    except ValueError as error:
+        raise ganlab.ConfigError(f"The examples of experiment.dataset do not fit together: {error}.") from None
+    return np.moveaxis(array, 1, -1) if array.ndim == 4 and type(items[0]).__module__ == "torch" else array

@@ -1,0 +1,27 @@
+# Made by tools/stubs.py.
+from ganlab_builtin.losses.batches import Sinkhorn as Sinkhorn
+from ganlab_builtin.losses.batches import Sliced as Sliced
+from ganlab_builtin.losses.classes import AuxiliaryClassifier as AuxiliaryClassifier
+from ganlab_builtin.losses.classes import MultiHinge as MultiHinge
+from ganlab_builtin.losses.contrast import D2DCrossEntropy as D2DCrossEntropy
+from ganlab_builtin.losses.embeddings import Cramer as Cramer
+from ganlab_builtin.losses.embeddings import MMD as MMD
+from ganlab_builtin.losses.features import FeatureMatching as FeatureMatching
+from ganlab_builtin.losses.foresight import Consensus as Consensus
+from ganlab_builtin.losses.foresight import Unrolled as Unrolled
+from ganlab_builtin.losses.games import Hinge as Hinge
+from ganlab_builtin.losses.games import LeastSquares as LeastSquares
+from ganlab_builtin.losses.games import NonSaturating as NonSaturating
+from ganlab_builtin.losses.games import Wasserstein as Wasserstein
+from ganlab_builtin.losses.inference import ALI as ALI
+from ganlab_builtin.losses.information import Info as Info
+from ganlab_builtin.losses.relative import Relativistic as Relativistic
+from ganlab_builtin.losses.relative import RelativisticAverage as RelativisticAverage
+from ganlab_builtin.losses.robustness import HKR as HKR
+from ganlab_builtin.losses.robustness import KR as KR
+from ganlab_builtin.losses.selection import TopK as TopK
+from ganlab_builtin.losses.self_supervised import SelfSupervised as SelfSupervised
+from ganlab_builtin.losses.translation import Cycle as Cycle
+from ganlab_builtin.losses.translation import NeuralOT as NeuralOT
+from ganlab_builtin.losses.translation import Pix2Pix as Pix2Pix
+from ganlab_builtin.losses.transport import CTransform as CTransform

@@ -1,0 +1,107 @@
+"""Arrays, sets of tf.data and of PyTorch in place of a dataset."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from small import small
+
+import ganlab
+
+random = np.random.default_rng(0)
+BYTES = random.integers(0, 256, (12, 4, 5, 3), np.uint8)
+CLASSES = np.arange(12) % 3
+POINTS = random.normal(size=(12, 2))
+TENSORS = tf.data.Dataset.from_tensor_slices
+
+
+class Items:
+    """As a dataset of PyTorch."""
+
+    def __init__(self, *columns):
+        self.columns = columns
+
+    def __len__(self):
+        return len(self.columns[0])
+
+    def __getitem__(self, number):
+        row = tuple(column[number] for column in self.columns)
+        return row if len(row) > 1 else row[0]
+
+
+class Tensor(np.ndarray):
+    """As a tensor of PyTorch, whose images have channels first."""
+
+
+Tensor.__module__ = "torch"
+
+
+def plain(values):
+    return values.astype(float)
+
+
+def scaled(values, high=255):
+    return values / (high / 2) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("data", "rows", "labels"),
+    [
+        (BYTES, scaled(BYTES), None),
+        ((BYTES, CLASSES), scaled(BYTES), CLASSES),
+        ((BYTES, CLASSES[:, None]), scaled(BYTES), CLASSES),
+        (BYTES.astype(np.int64), scaled(BYTES), None),
+        (BYTES / 255, scaled(BYTES), None),
+        (scaled(BYTES), scaled(BYTES), None),
+        (BYTES[..., 0], scaled(BYTES[..., :1]), None),
+        (POINTS, POINTS, None),
+        (list(POINTS), POINTS, None),
+        (TENSORS(POINTS), POINTS, None),
+        (TENSORS(POINTS).batch(5), POINTS, None),
+        (TENSORS((BYTES, CLASSES)), scaled(BYTES), CLASSES),
+        (TENSORS((BYTES, CLASSES)).batch(5), scaled(BYTES), CLASSES),
+        (TENSORS((BYTES, CLASSES)).filter(lambda x, y: y >= 0), scaled(BYTES), CLASSES),
+        (Items(POINTS), POINTS, None),
+        (Items(BYTES, CLASSES), scaled(BYTES), CLASSES),
+        (Items((BYTES / 255).transpose(0, 3, 1, 2).view(Tensor), CLASSES), scaled(BYTES), CLASSES),
+        (BYTES.transpose(0, 3, 1, 2).view(Tensor), scaled(BYTES), None),
+    ],
+)
+def test_data_of_python_are_a_dataset(data, rows, labels):
+    dataset = small(dataset=data).dataset
+    numbers = tf.constant([3, 11, 0], tf.int64)
+    assert dataset.sample_shape == rows.shape[1:]
+    np.testing.assert_allclose(dataset.examples(numbers, 0), rows[[3, 11, 0]], rtol=2e-6, atol=2e-6)
+    assert dataset.classes == (None if labels is None else 3)
+    if labels is not None:
+        assert dataset.labels(numbers).numpy().tolist() == labels[[3, 11, 0]].tolist()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (TENSORS(POINTS).repeat(), r"tf\.data\.Dataset without an end\. End it"),
+        ([POINTS[0], POINTS[1][:1]], "do not fit together"),
+        ([], "do not fit together"),
+        (POINTS[:, 0], r"array of shape \(12,\); it must be \(n, d\)"),
+        ((BYTES, CLASSES[:5]), r"labels of experiment\.dataset has int64 values of shape \(5,\)"),
+        ((BYTES, CLASSES - 1), "with -1 in row 0"),
+        ("digits.npy", r"'digits\.npy', of type str; it must be a ganlab\.Dataset"),
+        (3, r"3, of type int; it must be a ganlab\.Dataset"),
+    ],
+)
+def test_other_data_are_refused(data, message):
+    with pytest.raises(ganlab.ConfigError, match=message):
+        small(dataset=data)
+
+
+def test_other_values_are_another_experiment():
+    from ganlab import config
+
+    first, changed = POINTS.copy(), POINTS.copy()
+    changed[-1, -1] += 1e-9
+    texts = [
+        config.flatten(small(dataset=data).recipe)["experiment.dataset"]
+        for data in (first, first.copy(), changed, (first, CLASSES), (first, CLASSES[::-1]))
+    ]
+    assert texts[0] == texts[1]
+    assert len(set(texts)) == 4
