@@ -1,7 +1,8 @@
-"""Prints a comparison: tables as wide as the screen, with verdicts and problems in sentences below."""
+"""Prints a comparison: the best rows in ten lines, or tables as wide as the screen with sentences below."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,17 +11,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ganlab.commands import in_time
+from ganlab.commands import counted, in_time
 from ganlab.files import line
 from ganlab.runs import MARK, Scalar
+from ganlab_compare.brief import best_first, main_metric, short_names
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import CUT, Configuration
-from ganlab_compare.labels import shortened
+from ganlab_compare.labels import shortened, telling
+from ganlab_compare.metrics import Metric
 from ganlab_compare.statistics import Estimate
 from ganlab_compare.verdicts import RULE, in_brief
 
 # Between columns, as rich draws them.
 _GAP = 3
+
+# The lines of the short form.
+_LINES = 10
 
 # The share of the width that the settings may take; if they need more, one column has them all.
 _SETTINGS = 0.45
@@ -39,24 +45,63 @@ class _Column:
         return max(len(part) for text in (self.heading, *self.cells) for part in text.split("\n"))
 
 
+def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metric] = ()) -> None:
+    """Prints the best rows, ten lines with the heading and the advice below.
+
+    Args:
+        comparison: What to print.
+        console: The console to print to; no line is wider.
+        metrics: The metrics to show beside the one that rows are sorted by.
+    """
+    main, rows = main_metric(comparison), best_first(comparison)
+    room, advice = _LINES - 2, Text()
+    for _ in range(2):  # the number of rows that are left out is part of the advice below them
+        advice = Text(line(" ".join(_advice(comparison, main, len(rows) - room))))
+        room = max(1, _LINES - 1 - len(advice.wrap(console, console.width)))
+    rows = rows[:room]
+    figures = list(_figures(comparison, rows, main, metrics))
+    while len(figures) > 2 and sum(map(_room, figures)) > console.width * (1 - _SETTINGS):
+        figures.pop()
+    columns = [*_settings(comparison, rows, console.width - sum(map(_room, figures)) + 2), *figures]
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=True)
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*map(Text, cells))
+    console.print(table)
+    console.print(advice)
+
+
 def print_tables(comparison: Comparison, console: Console) -> None:
-    """Prints a comparison.
+    """Prints all rows with all metrics, and the notes.
 
     Args:
         comparison: What to print.
         console: The console to print to; its width decides how many columns stand side by side.
     """
+    comparison = replace(comparison, configurations=best_first(comparison))
     leading = _leading(comparison, console.width)
     for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
         if number:
             console.print()
         console.print(_table([*leading, *columns]))
-    better = list(_improvements(comparison))
+    _print_sentences([*_reading(comparison), *comparison.problems], console)
+
+
+def print_statistics(comparison: Comparison, console: Console) -> None:
+    """Prints the probabilities of improvement and the verdicts; arguments are those of `print_tables`."""
+    comparison = replace(comparison, configurations=best_first(comparison))
+    leading, better = _leading(comparison, console.width), list(_improvements(comparison))
     for columns in _side_by_side(leading, better, console.width) if better else ():
         console.print("\nProbability that a run is better than a run of the reference, [95% interval], verdict:")
         console.print(_table([*leading, *columns]))
-    console.print()
-    for sentence in (*_reading(comparison), *_verdicts(comparison), *comparison.problems):
+    _print_sentences(list(_verdicts(comparison)), console)
+
+
+def _print_sentences(sentences: Sequence[str], console: Console) -> None:
+    if sentences:
+        console.print()
+    for sentence in sentences:
         console.print(Text(line(f"- {sentence}")))
 
 
@@ -83,9 +128,89 @@ def _leading(comparison: Comparison, width: int) -> list[_Column]:
     ]
     if not columns or sum(column.width + _GAP for column in columns) > _SETTINGS * width:
         columns = [_Column("configuration", tuple(line(one.label) for one in rows), right=False)]
-    pairs = zip(rows, columns[0].cells, strict=True)
-    cells = tuple(_marked(cell) if one.changed else cell for one, cell in pairs)
-    return [replace(columns[0], cells=cells), *columns[1:]]
+    return [replace(columns[0], cells=tuple(map(_mark, rows, columns[0].cells))), *columns[1:]]
+
+
+def _mark(one: Configuration, cell: str) -> str:
+    return _marked(cell) if one.changed else cell
+
+
+def _room(column: _Column) -> int:
+    return column.width + 2
+
+
+def _settings(comparison: Comparison, rows: Sequence[Configuration], width: int) -> list[_Column]:
+    """The columns of settings that fit a width: all, those that tell rows apart, or one for all of them."""
+    short = short_names(comparison)
+    names = shortened(comparison.differing)
+    for chosen in (
+        comparison.differing,
+        telling([one.settings for one in comparison.configurations], comparison.differing),
+    ):
+        columns = [
+            _Column(line(names[name]), tuple(text_of(one.settings.get(name)) for one in rows), _all_numbers(rows, name))
+            for name in chosen
+        ]
+        if columns and sum(map(_room, columns)) <= width:
+            break
+    else:
+        columns = [_Column("configuration", _cut([line(short[one.label]) for one in rows], width - 2), right=False)]
+    return [replace(columns[0], cells=tuple(map(_mark, rows, columns[0].cells))), *columns[1:]]
+
+
+def _cut(labels: Sequence[str], width: int) -> tuple[str, ...]:
+    """Labels whose names are cut, rather than values, until all of them fit."""
+    texts = tuple(labels)
+    for most in (16, 12, 8, 6, 4, 2):
+        if max(map(len, texts)) <= width:
+            break
+        words = [[word.partition("=") for word in label.split()] for label in labels]
+        texts = tuple(
+            " ".join((name if len(name) <= most else f"{name[:most]}…") + sign + value for name, sign, value in row)
+            for row in words
+        )
+    return texts
+
+
+def _figures(
+    comparison: Comparison, rows: Sequence[Configuration], main: Metric | None, others: Sequence[Metric]
+) -> Iterator[_Column]:
+    """The main metric with its interval, the states of runs, and means of other metrics."""
+    shown = [metric.tag for metric in ((main,) if main else ())] + [one.tag for one in others if one != main]
+    names = shortened(shown)
+    for tag in shown:
+        found = [comparison.estimates.get((one.label, tag)) for one in rows]
+        lines = [
+            estimated(one, len(row.runs), leads=comparison.leading.get(tag) == row.label).split("\n")
+            for one, row in zip(found, rows, strict=True)
+        ]
+        yield _Column(line(names[tag]), tuple(mean for mean, *_ in lines))
+        if tag == shown[0] and any(len(one) > 1 for one in lines):
+            yield _Column("interval", tuple(" ".join(rest) for _, *rest in lines), right=False)
+    yield _Column("runs", tuple(map(_statuses, rows)), right=False)
+
+
+def _statuses(one: Configuration) -> str:
+    counts = Counter(run.status for run in one.runs)
+    return ", ".join(f"{count} {status}" for status, count in counts.items()).removesuffix(" completed")
+
+
+def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[str]:
+    """How the rows are sorted, and what prints the rest."""
+    estimates = comparison.estimates.values()
+    if main and main.direction:
+        yield f"Best first by {main.tag}, {'higher' if main.direction == 'max' else 'lower'} is better."
+    elif main:
+        yield f"Which values of {main.tag} are better is unknown: give --metric {main.tag}:max or :min."
+    if main and main.tag in comparison.leading:
+        yield "*: better than every other row, beyond chance."
+    if estimates and all(one.n == 1 for one in estimates):
+        yield "One run each: how much of a difference is chance is unknown."
+    if any(one.changed for one in comparison.configurations):
+        yield f"{MARK}: changed midway."
+    rest = [counted(more, "more row")] if more > 0 else []
+    rest += [counted(len(comparison.problems), "note")] if comparison.problems else []
+    yield f"{', '.join([*rest, 'every metric'])}: --all. Is it chance: --statistics."
 
 
 def _marked(cell: str) -> str:
@@ -104,12 +229,12 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
         lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
         leader = comparison.leading.get(metric.tag)
         cells = tuple(
-            _estimate(last, len(one.runs), leads=one.label == leader) for one, last in zip(rows, lasts, strict=True)
+            estimated(last, len(one.runs), leads=one.label == leader) for one, last in zip(rows, lasts, strict=True)
         )
         yield _Column(f"{heading}\nlast", cells)
         if metric.direction:
             bests = [comparison.best.get((one.label, metric.tag)) for one in rows]
-            cells = tuple(map(_estimate, bests, (len(one.runs) for one in rows)))
+            cells = tuple(map(estimated, bests, (len(one.runs) for one in rows)))
             cells = tuple(
                 _marked(cell) if one.best_before_change(metric.tag) else cell
                 for one, cell in zip(rows, cells, strict=True)
@@ -172,7 +297,8 @@ def _runs(one: Configuration) -> str:
     return "\n".join(lines)
 
 
-def _estimate(estimate: Estimate | None, runs: int, *, leads: bool = False) -> str:
+def estimated(estimate: Estimate | None, runs: int, *, leads: bool = False) -> str:
+    """An estimate in lines: the mean, its interval, the interquartile mean, and the number of runs if not all."""
     if estimate is None:
         return "-"
     lines = [number(estimate.mean) + (" *" if leads else "")]

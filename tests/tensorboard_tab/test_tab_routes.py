@@ -276,7 +276,7 @@ def test_unexpected_error_in_one_run_is_a_row_of_its_own(sweep, monkeypatch):
     assert len(answer["runs"]) == 6
     assert len(answer["problems"]) == 2
     assert "weight=1.0/s0 cannot be read (ZeroDivisionError: unforeseen)" in answer["problems"][0]
-    compared = CliRunner().invoke(cli, ["compare", str(sweep)], env={"COLUMNS": "500"})
+    compared = CliRunner().invoke(cli, ["compare", str(sweep), "--all"], env={"COLUMNS": "500"})
     assert compared.exit_code == 0
     assert "ZeroDivisionError: unforeseen" in compared.output
 
