@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ganlab_compare.axes import scale_of
-    from ganlab_compare.brief import best_first, short_names
+    from ganlab_compare.brief import best_first, main_metric, short_names
     from ganlab_compare.comparison import Comparison, compare, compare_runs
     from ganlab_compare.configurations import Configuration
     from ganlab_compare.curves import Curve, read_curves
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Loaded when first used, so that the command's help needs no numpy.
 _LAZY = {
     "axes": ["scale_of"],
-    "brief": ["best_first", "short_names"],
+    "brief": ["best_first", "main_metric", "short_names"],
     "comparison": ["Comparison", "compare", "compare_runs"],
     "configurations": ["Configuration"],
     "curves": ["Curve", "read_curves"],
@@ -60,6 +60,7 @@ __all__ = [
     "compare",
     "compare_runs",
     "default_metrics",
+    "main_metric",
     "named_metrics",
     "page",
     "read_curves",

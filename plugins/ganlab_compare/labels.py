@@ -60,13 +60,13 @@ def short_labels(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> 
         Labels like `gradient_penalty width=64`; equal ones for rows that these settings do not tell apart.
     """
     kept = telling(rows, names)
-    last = shortened(kept)
-    words = {name: [_word(row, name, last[name]) for row in rows] for name in kept}
-    for name, of in words.items():
-        if max(map(len, of)) > _LONG_WORD:
-            shorter = without_common([word for word in dict.fromkeys(of) if word])
-            words[name] = [shorter.get(word, word) for word in of]
-    return [" ".join(filter(None, of)) for of in zip(*words.values(), strict=True)] if words else [""] * len(rows)
+    short, words = shortened(kept), []
+    for name in kept:
+        texts = [_word(row, name, short[name]) for row in rows]
+        long = max(map(len, texts)) > _LONG_WORD
+        shorter = without_common([text for text in dict.fromkeys(texts) if text]) if long else {}
+        words.append([shorter.get(text, text) for text in texts])
+    return [" ".join(filter(None, of)) for of in zip(*words, strict=True)] if words else [""] * len(rows)
 
 
 def _distinct(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> int:

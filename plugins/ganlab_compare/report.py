@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from ganlab_compare.metrics import Metric
 from ganlab_compare.pages import page
 from ganlab_compare.provenances import origins
 from ganlab_compare.samples import embedded, newest, step_of
-from ganlab_compare.table import estimated, number, text_of
+from ganlab_compare.table import estimated, number, statuses, text_of
 from ganlab_compare.verdicts import RULE, in_brief
 
 # More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
@@ -99,7 +98,7 @@ def to_html(comparison: Comparison) -> str:
         look=charts.look,
         marker_shape=charts.marker_shape,
         number=number,
-        statuses=_statuses,
+        statuses=statuses,
         text_of=text_of,
     )
 
@@ -165,7 +164,3 @@ def _samples(
             pictured.append((run, caption if step is None else f"{caption}, step {step}", address))
         if pictured:
             yield place, row, pictured
-
-
-def _statuses(row: Configuration) -> str:
-    return ", ".join(f"{count} {status}" for status, count in Counter(run.status for run in row.runs).items())

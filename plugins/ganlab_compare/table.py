@@ -60,15 +60,12 @@ def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metr
         room = max(1, _LINES - 1 - len(advice.wrap(console, console.width)))
     rows = rows[:room]
     figures = list(_figures(comparison, rows, main, metrics))
-    while len(figures) > 2 and sum(map(_room, figures)) > console.width * (1 - _SETTINGS):
+    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS):
         figures.pop()
-    columns = [*_settings(comparison, rows, console.width - sum(map(_room, figures)) + 2), *figures]
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=True)
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*map(Text, cells))
-    console.print(table)
+    width = console.width - sum(column.width + _GAP for column in figures)
+    first, *settings = _leading(comparison, rows, width)
+    columns = [replace(first, cells=_cut(first.cells, width) if not settings else first.cells), *settings, *figures]
+    console.print(_table(columns, compact=True))
     console.print(advice)
 
 
@@ -80,7 +77,7 @@ def print_tables(comparison: Comparison, console: Console) -> None:
         console: The console to print to; its width decides how many columns stand side by side.
     """
     comparison = replace(comparison, configurations=best_first(comparison))
-    leading = _leading(comparison, console.width)
+    leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
     for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
         if number:
             console.print()
@@ -91,7 +88,8 @@ def print_tables(comparison: Comparison, console: Console) -> None:
 def print_statistics(comparison: Comparison, console: Console) -> None:
     """Prints the probabilities of improvement and the verdicts; arguments are those of `print_tables`."""
     comparison = replace(comparison, configurations=best_first(comparison))
-    leading, better = _leading(comparison, console.width), list(_improvements(comparison))
+    leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
+    better = list(_improvements(comparison))
     for columns in _side_by_side(leading, better, console.width) if better else ():
         console.print("\nProbability that a run is better than a run of the reference, [95% interval], verdict:")
         console.print(_table([*leading, *columns]))
@@ -117,45 +115,21 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _leading(comparison: Comparison, width: int) -> list[_Column]:
-    """The columns that identify configurations, with which every table begins."""
-    rows, short = comparison.configurations, shortened(comparison.differing)
-    columns = [
-        _Column(
-            line(short[name]), tuple(text_of(one.settings.get(name)) for one in rows), right=_all_numbers(rows, name)
-        )
-        for name in comparison.differing
-    ]
-    if not columns or sum(column.width + _GAP for column in columns) > _SETTINGS * width:
-        columns = [_Column("configuration", tuple(line(one.label) for one in rows), right=False)]
-    return [replace(columns[0], cells=tuple(map(_mark, rows, columns[0].cells))), *columns[1:]]
-
-
-def _mark(one: Configuration, cell: str) -> str:
-    return _marked(cell) if one.changed else cell
-
-
-def _room(column: _Column) -> int:
-    return column.width + 2
-
-
-def _settings(comparison: Comparison, rows: Sequence[Configuration], width: int) -> list[_Column]:
-    """The columns of settings that fit a width: all, those that tell rows apart, or one for all of them."""
-    short = short_names(comparison)
-    names = shortened(comparison.differing)
-    for chosen in (
-        comparison.differing,
-        telling([one.settings for one in comparison.configurations], comparison.differing),
-    ):
+def _leading(comparison: Comparison, rows: Sequence[Configuration], width: float) -> list[_Column]:
+    """The columns that identify rows: the settings that differ, else those that tell rows apart, else short labels."""
+    names, short = shortened(comparison.differing), short_names(comparison)
+    few = telling([one.settings for one in comparison.configurations], comparison.differing)
+    for chosen in (comparison.differing, few):
         columns = [
             _Column(line(names[name]), tuple(text_of(one.settings.get(name)) for one in rows), _all_numbers(rows, name))
             for name in chosen
         ]
-        if columns and sum(map(_room, columns)) <= width:
+        if columns and sum(column.width + _GAP for column in columns) <= width:
             break
     else:
-        columns = [_Column("configuration", _cut([line(short[one.label]) for one in rows], width - 2), right=False)]
-    return [replace(columns[0], cells=tuple(map(_mark, rows, columns[0].cells))), *columns[1:]]
+        columns = [_Column("configuration", tuple(line(short[one.label]) for one in rows), right=False)]
+    cells = (_marked(cell) if one.changed else cell for one, cell in zip(rows, columns[0].cells, strict=True))
+    return [replace(columns[0], cells=tuple(cells)), *columns[1:]]
 
 
 def _cut(labels: Sequence[str], width: int) -> tuple[str, ...]:
@@ -175,24 +149,20 @@ def _cut(labels: Sequence[str], width: int) -> tuple[str, ...]:
 def _figures(
     comparison: Comparison, rows: Sequence[Configuration], main: Metric | None, others: Sequence[Metric]
 ) -> Iterator[_Column]:
-    """The main metric with its interval, the states of runs, and means of other metrics."""
-    shown = [metric.tag for metric in ((main,) if main else ())] + [one.tag for one in others if one != main]
-    names = shortened(shown)
-    for tag in shown:
-        found = [comparison.estimates.get((one.label, tag)) for one in rows]
-        lines = [
-            estimated(one, len(row.runs), leads=comparison.leading.get(tag) == row.label).split("\n")
-            for one, row in zip(found, rows, strict=True)
+    """The main metric with its interval, the means of other metrics, and the states of runs."""
+    for tag, name in shortened([one.tag for one in dict.fromkeys([main, *others]) if one]).items():
+        leader = comparison.leading.get(tag)
+        found = [
+            estimated(comparison.estimates.get((one.label, tag)), len(one.runs), one.label == leader) for one in rows
         ]
-        yield _Column(line(names[tag]), tuple(mean for mean, *_ in lines))
-        if tag == shown[0] and any(len(one) > 1 for one in lines):
-            yield _Column("interval", tuple(" ".join(rest) for _, *rest in lines), right=False)
-    yield _Column("runs", tuple(map(_statuses, rows)), right=False)
-
-
-def _statuses(one: Configuration) -> str:
-    counts = Counter(run.status for run in one.runs)
-    return ", ".join(f"{count} {status}" for status, count in counts.items()).removesuffix(" completed")
+        yield _Column(line(name), tuple(text.partition("\n")[0] for text in found))
+        intervals = tuple(text.partition("\n")[2].replace("\n", " ") for text in found)
+        if main and tag == main.tag and any(intervals):
+            yield _Column("interval", intervals, right=False)
+    states = (statuses(one) for one in rows)
+    yield _Column(
+        "runs", tuple(text if "," in text else text.removesuffix(" completed") for text in states), right=False
+    )
 
 
 def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[str]:
@@ -213,6 +183,11 @@ def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[
     yield f"{', '.join([*rest, 'every metric'])}: --all. Is it chance: --statistics."
 
 
+def statuses(one: Configuration) -> str:
+    """How many of its runs are in which state: `4 completed, 1 diverged`."""
+    return ", ".join(f"{count} {status}" for status, count in Counter(run.status for run in one.runs).items())
+
+
 def _marked(cell: str) -> str:
     """A cell with the mark for runs that were changed midway, at the end of its first line."""
     first, end, rest = cell.partition("\n")
@@ -229,7 +204,7 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
         lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
         leader = comparison.leading.get(metric.tag)
         cells = tuple(
-            estimated(last, len(one.runs), leads=one.label == leader) for one, last in zip(rows, lasts, strict=True)
+            estimated(last, len(one.runs), one.label == leader) for one, last in zip(rows, lasts, strict=True)
         )
         yield _Column(f"{heading}\nlast", cells)
         if metric.direction:
@@ -276,11 +251,16 @@ def _side_by_side(leading: Sequence[_Column], columns: Sequence[_Column], width:
     yield group
 
 
-def _table(columns: Sequence[_Column]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+def _table(columns: Sequence[_Column], *, compact: bool = False) -> Table:
+    lines = None if compact else box.SIMPLE_HEAD
+    table = Table(box=lines, header_style="bold", pad_edge=False, show_edge=False)
+    if compact:
+        table.padding = (0, _GAP, 0, 0)
     for column in columns:
         # Figures are not wrapped; other cells may wrap between words.
-        table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=column.right)
+        table.add_column(
+            Text(column.heading), justify="right" if column.right else "left", no_wrap=compact or column.right
+        )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, cells))
     return table
@@ -297,7 +277,7 @@ def _runs(one: Configuration) -> str:
     return "\n".join(lines)
 
 
-def estimated(estimate: Estimate | None, runs: int, *, leads: bool = False) -> str:
+def estimated(estimate: Estimate | None, runs: int, leads: bool = False) -> str:
     """An estimate in lines: the mean, its interval, the interquartile mean, and the number of runs if not all."""
     if estimate is None:
         return "-"
