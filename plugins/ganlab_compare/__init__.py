@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ganlab_compare.axes import scale_of
+    from ganlab_compare.brief import best_first, main_metric, short_names
     from ganlab_compare.comparison import Comparison, compare, compare_runs
     from ganlab_compare.configurations import Configuration
     from ganlab_compare.curves import Curve, read_curves
+    from ganlab_compare.labels import shortened, without_common
     from ganlab_compare.loaded_runs import RunSummary, read_run
     from ganlab_compare.metric_rows import Reader, Series, read_series
     from ganlab_compare.metrics import Metric, default_metrics, named_metrics
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 # Loaded when first used, so that the command's help needs no numpy.
 _LAZY = {
     "axes": ["scale_of"],
+    "brief": ["best_first", "main_metric", "short_names"],
     "comparison": ["Comparison", "compare", "compare_runs"],
     "configurations": ["Configuration"],
     "curves": ["Curve", "read_curves"],
+    "labels": ["shortened", "without_common"],
     "loaded_runs": ["RunSummary", "read_run"],
     "metric_rows": ["Reader", "Series", "read_series"],
     "metrics": ["Metric", "default_metrics", "named_metrics"],
@@ -54,10 +58,12 @@ __all__ = [
     "RunSummary",
     "Series",
     "as_data",
+    "best_first",
     "compare",
     "compare_runs",
     "default_metrics",
     "embedded",
+    "main_metric",
     "named_metrics",
     "newest",
     "page",
@@ -65,6 +71,9 @@ __all__ = [
     "read_run",
     "read_series",
     "scale_of",
+    "short_names",
+    "shortened",
     "to_csv",
     "to_html",
+    "without_common",
 ]

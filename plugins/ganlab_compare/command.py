@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     help="Also print each difference from the first configuration, or from --against, over pairs of runs that share a "
     "seed or are fork and parent, beside the interval without pairing.",
 )
+@click.option("--all", "everything", is_flag=True, help="Print every row with every metric, and the notes.")
+@click.option(
+    "--statistics",
+    is_flag=True,
+    help="Also print the probability that a configuration is better than another, and what may be chance.",
+)
 @click.option("--csv", "csv_file", metavar="FILE", type=LocalPath(), help="Also write a CSV file.")
 @click.option("--html", "html_file", metavar="FILE", type=LocalPath(), help="Also write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
@@ -55,17 +61,20 @@ def compare(
     metrics: tuple[str, ...],
     against: str | None,
     paired: bool,
+    everything: bool,
+    statistics: bool,
     csv_file: Path | None,
     html_file: Path | None,
     as_json: bool,
 ) -> None:
     """Compares runs, one row per configuration: the runs whose settings differ only in the seed.
 
-    Shows the settings that differ, each metric's mean over the seeds with its 95% interval, the best values, times,
-    and the probability that one configuration is better than another. Runs may be in progress.
+    Prints ten lines: the best rows first, the settings that differ, and a metric's mean over the seeds with its 95%
+    interval. --all prints the rest, --statistics and --against the probability that one configuration is better than
+    another. Runs may be in progress.
 
     \b
-    ganlab compare runs/my-sweep
+    ganlab compare runs/my-sweep --all --statistics
     ganlab compare runs/quickstart --by constraints --metric mode_coverage/modes
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
     ganlab compare runs/my-sweep --paired --against 'weight 10'
@@ -87,10 +96,15 @@ def compare(
         say_json({**as_data(comparison), **_paired_data(pairs)})
         return
 
-    from ganlab_compare.table import print_tables
+    from ganlab_compare import table
 
     console = table_console()
-    print_tables(comparison, console)
+    if everything:
+        table.print_tables(comparison, console)
+    else:
+        table.print_brief(comparison, console, comparison.metrics if metrics else ())
+    if statistics or against is not None:
+        table.print_statistics(comparison, console)
     if pairs:
         from ganlab_compare.pairing import sentences
 

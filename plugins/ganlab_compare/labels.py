@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ganlab.commands import listed, meant
 from ganlab.errors import ConfigError, nearest
-from ganlab.runs import short
+from ganlab.runs import Scalar, described, short
 
 _SEPARATOR = re.compile(r"[./]")
 _MOST_PARTS = 8
+
+# Settings beyond these are not looked at for short labels, and longer words lose what all values of a setting have.
+_MOST_SETTINGS, _LONG_WORD = 60, 24
 
 
 def shortened(names: Sequence[str]) -> dict[str, str]:
@@ -25,6 +28,54 @@ def shortened(names: Sequence[str]) -> dict[str, str]:
     """
     often = Counter(end for name in names for end in {*_endings(name), short(name)})
     return {name: next((end for end in _endings(name) if often[end] == 1), name) for name in names}
+
+
+def without_common(names: Sequence[str]) -> dict[str, str]:
+    """Names without the words and parts of paths that all of them have, or in full if they would not differ then."""
+    words = {name: re.findall(r"[^/,\s]+[/,\s]*", name) for name in names}
+    common = set.intersection(*({word.strip("/, ") for word in of} for of in words.values())) if words else set()
+    left = {name: "".join(word for word in of if word.strip("/, ") not in common) for name, of in words.items()}
+    left = {name: rest.strip("/, ") or name for name, rest in left.items()}
+    return left if len(set(left.values())) == len(left) else {name: name for name in names}
+
+
+def telling(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> list[str]:
+    """As few of the settings `names` as tell rows apart, the first ones rather than later ones."""
+    kept = list(names[:_MOST_SETTINGS])
+    groups = _distinct(rows, kept)
+    for name in reversed(kept):
+        rest = [one for one in kept if one != name]
+        kept = rest if _distinct(rows, rest) == groups else kept
+    return kept
+
+
+def short_labels(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> list[str]:
+    """A short label for each of some settings: the values of as few settings as tell the rows apart.
+
+    Args:
+        rows: The settings of each row.
+        names: The settings in which they differ, the most telling first.
+
+    Returns:
+        Labels like `gradient_penalty width=64`; equal ones for rows that these settings do not tell apart.
+    """
+    kept = telling(rows, names)
+    short, words = shortened(kept), []
+    for name in kept:
+        texts = [_word(row, name, short[name]) for row in rows]
+        long = max(map(len, texts)) > _LONG_WORD
+        shorter = without_common([text for text in dict.fromkeys(texts) if text]) if long else {}
+        words.append([shorter.get(text, text) for text in texts])
+    return [" ".join(filter(None, of)) for of in zip(*words, strict=True)] if words else [""] * len(rows)
+
+
+def _distinct(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> int:
+    return len({tuple(row.get(name) for name in names) for row in rows})
+
+
+def _word(row: Mapping[str, Scalar], name: str, last: str) -> str:
+    word = described(row, [name])
+    return last + word.removeprefix(short(name)) if word.startswith(f"{short(name)}=") else word
 
 
 def resolve(name: str, known: Iterable[str], kind: str) -> str:

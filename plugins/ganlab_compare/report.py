@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from ganlab.commands import counted, in_time
 from ganlab.runs import MARK, Change, health_in_brief
 from ganlab_compare import charts
 from ganlab_compare.axes import Scale, scale_of
+from ganlab_compare.brief import best_first, main_metric, short_names
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import Configuration
 from ganlab_compare.curves import read_curves
@@ -19,12 +19,14 @@ from ganlab_compare.metrics import Metric
 from ganlab_compare.pages import page
 from ganlab_compare.provenances import origins
 from ganlab_compare.samples import embedded, newest, step_of
-from ganlab_compare.table import number, text_of
+from ganlab_compare.table import estimated, number, statuses, text_of
 from ganlab_compare.verdicts import RULE, in_brief
 
 # More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
 _MOST_BANDS, _LONG_LEGEND, _MOST_ON_PAPER = 8, 12, 3
 _MANY_PICTURES = 24
+# The rows of the table that the report begins with.
+_BEST = 10
 # Where the bars of intervals begin and end, in units of their drawing.
 _BAR = (3.0, 117.0)
 
@@ -71,6 +73,9 @@ def to_html(comparison: Comparison) -> str:
         title=f"Comparison: {counted(len(rows), 'configuration')}, {counted(len(runs), 'run')}",
         style=_switching_rules(len(rows)),
         comparison=comparison,
+        best=best_first(comparison)[:_BEST],
+        main=main_metric(comparison),
+        short=short_names(comparison),
         columns=[_column(comparison, metric) for metric in comparison.metrics],
         curves=list(_charts(comparison, replicas=False)),
         spreads=list(_charts(comparison, replicas=True)),
@@ -86,13 +91,14 @@ def to_html(comparison: Comparison) -> str:
         rule=RULE,
         changes_in_brief=changes_in_brief,
         counted=counted,
+        estimated=estimated,
         health_in_brief=health_in_brief,
         in_brief=in_brief,
         in_time=in_time,
         look=charts.look,
         marker_shape=charts.marker_shape,
         number=number,
-        statuses=_statuses,
+        statuses=statuses,
         text_of=text_of,
     )
 
@@ -158,7 +164,3 @@ def _samples(
             pictured.append((run, caption if step is None else f"{caption}, step {step}", address))
         if pictured:
             yield place, row, pictured
-
-
-def _statuses(row: Configuration) -> str:
-    return ", ".join(f"{count} {status}" for status, count in Counter(run.status for run in row.runs).items())

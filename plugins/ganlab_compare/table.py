@@ -1,7 +1,8 @@
-"""Prints a comparison: tables as wide as the screen, with verdicts and problems in sentences below."""
+"""Prints a comparison: the best rows in ten lines, or tables as wide as the screen with sentences below."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,17 +11,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ganlab.commands import in_time
+from ganlab.commands import counted, in_time
 from ganlab.files import line
 from ganlab.runs import MARK, Scalar
+from ganlab_compare.brief import best_first, main_metric, short_names
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import CUT, Configuration
-from ganlab_compare.labels import shortened
+from ganlab_compare.labels import shortened, telling
+from ganlab_compare.metrics import Metric
 from ganlab_compare.statistics import Estimate
 from ganlab_compare.verdicts import RULE, in_brief
 
 # Between columns, as rich draws them.
 _GAP = 3
+
+# The lines of the short form.
+_LINES = 10
 
 # The share of the width that the settings may take; if they need more, one column has them all.
 _SETTINGS = 0.45
@@ -39,24 +45,61 @@ class _Column:
         return max(len(part) for text in (self.heading, *self.cells) for part in text.split("\n"))
 
 
+def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metric] = ()) -> None:
+    """Prints the best rows, ten lines with the heading and the advice below.
+
+    Args:
+        comparison: What to print.
+        console: The console to print to; no line is wider.
+        metrics: The metrics to show beside the one that rows are sorted by.
+    """
+    main, rows = main_metric(comparison), best_first(comparison)
+    room, advice = _LINES - 2, Text()
+    for _ in range(2):  # the number of rows that are left out is part of the advice below them
+        advice = Text(line(" ".join(_advice(comparison, main, len(rows) - room))))
+        room = max(1, _LINES - 1 - len(advice.wrap(console, console.width)))
+    rows = rows[:room]
+    figures = list(_figures(comparison, rows, main, metrics))
+    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS):
+        figures.pop()
+    width = console.width - sum(column.width + _GAP for column in figures)
+    first, *settings = _leading(comparison, rows, width)
+    columns = [replace(first, cells=_cut(first.cells, width) if not settings else first.cells), *settings, *figures]
+    console.print(_table(columns, compact=True))
+    console.print(advice)
+
+
 def print_tables(comparison: Comparison, console: Console) -> None:
-    """Prints a comparison.
+    """Prints all rows with all metrics, and the notes.
 
     Args:
         comparison: What to print.
         console: The console to print to; its width decides how many columns stand side by side.
     """
-    leading = _leading(comparison, console.width)
+    comparison = replace(comparison, configurations=best_first(comparison))
+    leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
     for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
         if number:
             console.print()
         console.print(_table([*leading, *columns]))
+    _print_sentences([*_reading(comparison), *comparison.problems], console)
+
+
+def print_statistics(comparison: Comparison, console: Console) -> None:
+    """Prints the probabilities of improvement and the verdicts; arguments are those of `print_tables`."""
+    comparison = replace(comparison, configurations=best_first(comparison))
+    leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
     better = list(_improvements(comparison))
     for columns in _side_by_side(leading, better, console.width) if better else ():
         console.print("\nProbability that a run is better than a run of the reference, [95% interval], verdict:")
         console.print(_table([*leading, *columns]))
-    console.print()
-    for sentence in (*_reading(comparison), *_verdicts(comparison), *comparison.problems):
+    _print_sentences(list(_verdicts(comparison)), console)
+
+
+def _print_sentences(sentences: Sequence[str], console: Console) -> None:
+    if sentences:
+        console.print()
+    for sentence in sentences:
         console.print(Text(line(f"- {sentence}")))
 
 
@@ -72,20 +115,77 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def _leading(comparison: Comparison, width: int) -> list[_Column]:
-    """The columns that identify configurations, with which every table begins."""
-    rows, short = comparison.configurations, shortened(comparison.differing)
-    columns = [
-        _Column(
-            line(short[name]), tuple(text_of(one.settings.get(name)) for one in rows), right=_all_numbers(rows, name)
+def _leading(comparison: Comparison, rows: Sequence[Configuration], width: float) -> list[_Column]:
+    """The columns that identify rows: the settings that differ, else those that tell rows apart, else short labels."""
+    names, short = shortened(comparison.differing), short_names(comparison)
+    few = telling([one.settings for one in comparison.configurations], comparison.differing)
+    for chosen in (comparison.differing, few):
+        columns = [
+            _Column(line(names[name]), tuple(text_of(one.settings.get(name)) for one in rows), _all_numbers(rows, name))
+            for name in chosen
+        ]
+        if columns and sum(column.width + _GAP for column in columns) <= width:
+            break
+    else:
+        columns = [_Column("configuration", tuple(line(short[one.label]) for one in rows), right=False)]
+    cells = (_marked(cell) if one.changed else cell for one, cell in zip(rows, columns[0].cells, strict=True))
+    return [replace(columns[0], cells=tuple(cells)), *columns[1:]]
+
+
+def _cut(labels: Sequence[str], width: int) -> tuple[str, ...]:
+    """Labels whose names are cut, rather than values, until all of them fit."""
+    texts = tuple(labels)
+    for most in (16, 12, 8, 6, 4, 2):
+        if max(map(len, texts)) <= width:
+            break
+        words = [[word.partition("=") for word in label.split()] for label in labels]
+        texts = tuple(
+            " ".join((name if len(name) <= most else f"{name[:most]}…") + sign + value for name, sign, value in row)
+            for row in words
         )
-        for name in comparison.differing
-    ]
-    if not columns or sum(column.width + _GAP for column in columns) > _SETTINGS * width:
-        columns = [_Column("configuration", tuple(line(one.label) for one in rows), right=False)]
-    pairs = zip(rows, columns[0].cells, strict=True)
-    cells = tuple(_marked(cell) if one.changed else cell for one, cell in pairs)
-    return [replace(columns[0], cells=cells), *columns[1:]]
+    return texts
+
+
+def _figures(
+    comparison: Comparison, rows: Sequence[Configuration], main: Metric | None, others: Sequence[Metric]
+) -> Iterator[_Column]:
+    """The main metric with its interval, the means of other metrics, and the states of runs."""
+    for tag, name in shortened([one.tag for one in dict.fromkeys([main, *others]) if one]).items():
+        leader = comparison.leading.get(tag)
+        found = [
+            estimated(comparison.estimates.get((one.label, tag)), len(one.runs), one.label == leader) for one in rows
+        ]
+        yield _Column(line(name), tuple(text.partition("\n")[0] for text in found))
+        intervals = tuple(text.partition("\n")[2].replace("\n", " ") for text in found)
+        if main and tag == main.tag and any(intervals):
+            yield _Column("interval", intervals, right=False)
+    states = (statuses(one) for one in rows)
+    yield _Column(
+        "runs", tuple(text if "," in text else text.removesuffix(" completed") for text in states), right=False
+    )
+
+
+def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[str]:
+    """How the rows are sorted, and what prints the rest."""
+    estimates = comparison.estimates.values()
+    if main and main.direction:
+        yield f"Best first by {main.tag}, {'higher' if main.direction == 'max' else 'lower'} is better."
+    elif main:
+        yield f"Which values of {main.tag} are better is unknown: give --metric {main.tag}:max or :min."
+    if main and main.tag in comparison.leading:
+        yield "*: better than every other row, beyond chance."
+    if estimates and all(one.n == 1 for one in estimates):
+        yield "One run each: how much of a difference is chance is unknown."
+    if any(one.changed for one in comparison.configurations):
+        yield f"{MARK}: changed midway."
+    rest = [counted(more, "more row")] if more > 0 else []
+    rest += [counted(len(comparison.problems), "note")] if comparison.problems else []
+    yield f"{', '.join([*rest, 'every metric'])}: --all. Is it chance: --statistics."
+
+
+def statuses(one: Configuration) -> str:
+    """How many of its runs are in which state: `4 completed, 1 diverged`."""
+    return ", ".join(f"{count} {status}" for status, count in Counter(run.status for run in one.runs).items())
 
 
 def _marked(cell: str) -> str:
@@ -104,12 +204,12 @@ def _columns(comparison: Comparison) -> Iterator[_Column]:
         lasts = [comparison.estimates.get((one.label, metric.tag)) for one in rows]
         leader = comparison.leading.get(metric.tag)
         cells = tuple(
-            _estimate(last, len(one.runs), leads=one.label == leader) for one, last in zip(rows, lasts, strict=True)
+            estimated(last, len(one.runs), one.label == leader) for one, last in zip(rows, lasts, strict=True)
         )
         yield _Column(f"{heading}\nlast", cells)
         if metric.direction:
             bests = [comparison.best.get((one.label, metric.tag)) for one in rows]
-            cells = tuple(map(_estimate, bests, (len(one.runs) for one in rows)))
+            cells = tuple(map(estimated, bests, (len(one.runs) for one in rows)))
             cells = tuple(
                 _marked(cell) if one.best_before_change(metric.tag) else cell
                 for one, cell in zip(rows, cells, strict=True)
@@ -151,11 +251,16 @@ def _side_by_side(leading: Sequence[_Column], columns: Sequence[_Column], width:
     yield group
 
 
-def _table(columns: Sequence[_Column]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False)
+def _table(columns: Sequence[_Column], *, compact: bool = False) -> Table:
+    lines = None if compact else box.SIMPLE_HEAD
+    table = Table(box=lines, header_style="bold", pad_edge=False, show_edge=False)
+    if compact:
+        table.padding = (0, _GAP, 0, 0)
     for column in columns:
         # Figures are not wrapped; other cells may wrap between words.
-        table.add_column(Text(column.heading), justify="right" if column.right else "left", no_wrap=column.right)
+        table.add_column(
+            Text(column.heading), justify="right" if column.right else "left", no_wrap=compact or column.right
+        )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*map(Text, cells))
     return table
@@ -172,7 +277,8 @@ def _runs(one: Configuration) -> str:
     return "\n".join(lines)
 
 
-def _estimate(estimate: Estimate | None, runs: int, *, leads: bool = False) -> str:
+def estimated(estimate: Estimate | None, runs: int, leads: bool = False) -> str:
+    """An estimate in lines: the mean, its interval, the interquartile mean, and the number of runs if not all."""
     if estimate is None:
         return "-"
     lines = [number(estimate.mean) + (" *" if leads else "")]

@@ -73,7 +73,9 @@ class GanlabTab(base_plugin.TBPlugin):
     def _sample(self, request: Any) -> Any:
         try:
             arguments = _arguments(request)
-            data = views.sample(self.store.run(arguments.get("run", "")), _number(arguments.get("step", "")))
+            run = self.store.run(arguments.get("run", ""))
+            step = max(views.sample_steps(run), default=0) if arguments.get("step") == "last" else None
+            data = views.sample(run, _number(arguments.get("step", "")) if step is None else step)
         except GanlabError as error:
             text = " ".join(str(error).split())
             return http_util.Respond(request, text, "text/plain", code=404, headers=_HEADERS)
@@ -117,9 +119,10 @@ def _folders(context: Any) -> list[Path]:
 
 
 def _comparison(store: Store, arguments: Any) -> Any:
-    against, curve = arguments.get("against"), arguments.get("curve")
+    against, curve, by = (arguments.get(name) or None for name in ("against", "curve", "by"))
     metrics = [tag for tag in arguments.getlist("metric") if 0 < len(tag) <= _LONGEST][: views.MOST_TAGS]
-    return views.comparison(store, metrics, against or None, curve or None)
+    drawn = set(arguments.getlist("draw")) if "draw" in arguments else None
+    return views.comparison(store, metrics, against, curve, by, drawn)
 
 
 def _series(store: Store, arguments: Any) -> Any:

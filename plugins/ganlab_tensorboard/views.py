@@ -17,15 +17,20 @@ from ganlab_compare import (
     RunSummary,
     Series,
     as_data,
+    best_first,
     compare_runs,
     default_metrics,
+    main_metric,
     named_metrics,
     read_curves,
+    short_names,
+    shortened,
+    without_common,
 )
 
 from ganlab.errors import GanlabError, RunError
 from ganlab.files import is_name, read_inside
-from ganlab.runs import METRICS
+from ganlab.runs import METRICS, SEED, differing
 from ganlab.telemetry import to_json
 from ganlab_tensorboard.store import ShownRun, Store
 
@@ -44,6 +49,9 @@ _MOST_NAMES = 5000
 # Curves that are remembered, of some tens of kilobytes each.
 _MOST_CURVES = 500
 
+# Settings to group by, and curves of one answer.
+_MOST_SETTINGS, MOST_DRAWN = 60, 20
+
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -53,11 +61,13 @@ def overview(store: Store) -> dict[str, Any]:
     tags = {tag for run in runs for tag in run.summary.last}
     for run in runs[:: max(1, len(runs) // _SEARCHED)]:
         tags |= store.tags(run)
+    short = without_common([run.name for run in runs])
     return {
         "runs": [
             {
                 "id": run.id,
                 "name": run.name,
+                "short": short[run.name],
                 "status": run.summary.status,
                 "step": run.summary.step,
                 "steps": run.summary.steps,
@@ -72,7 +82,14 @@ def overview(store: Store) -> dict[str, Any]:
     }
 
 
-def comparison(store: Store, metrics: Sequence[str], against: str | None, curve: str | None) -> dict[str, Any]:
+def comparison(
+    store: Store,
+    metrics: Sequence[str],
+    against: str | None,
+    curve: str | None,
+    by: str | None = None,
+    drawn: Collection[str] | None = None,
+) -> dict[str, Any]:
     """The figures of `ganlab compare --json`, and the curves of one metric.
 
     Args:
@@ -80,9 +97,11 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
         metrics: The metrics of the table, as for `ganlab compare --metric`; none for its own choice and the curve's.
         against: The reference's label.
         curve: The metric to draw, also with `:max` or `:min`; None for the first of the table.
+        by: The setting to group by; `*` for a row for each run; None for all settings but the seed.
+        drawn: The rows whose curves are wanted, by their `id`; None for the best ones.
 
     Raises:
-        GanlabError: A metric or the reference is unknown.
+        GanlabError: A metric, the setting or the reference is unknown.
     """
     runs = store.runs()
     if not runs:
@@ -90,23 +109,39 @@ def comparison(store: Store, metrics: Sequence[str], against: str | None, curve:
     summaries, ids = [run.summary for run in runs], {run.path: run.id for run in runs}
     if curve and not metrics:
         metrics = _with_default(curve, summaries)
+    settings = differing(summary.settings for summary in summaries)[:_MOST_SETTINGS]
+    each = [*settings, *([SEED] if any(SEED in summary.settings for summary in summaries) else [])]
     compared = compare_runs(
-        summaries, store.problems(), metrics=metrics, against=against, read=store.reader(extremes=True)
+        summaries,
+        store.problems(),
+        by=each if by == "*" else [by] if by else [],
+        metrics=metrics,
+        against=against,
+        read=store.reader(extremes=True),
     )
-    data = as_data(compared, runs=False)
+    data, short = as_data(compared, runs=False), short_names(compared)
     for row, one in zip(data["configurations"], compared.configurations, strict=True):
         row["runs"] = [
             {"id": ids[run.path], "name": run.name, "seed": run.seed, "status": run.status, "step": run.step}
             | {"unhealthy": bool(run.health), "warnings": len(run.warnings)}
             for run in one.runs
         ]
+        row["id"], row["short"] = _id(one, ids), short[one.label]
         row["examples_per_step"] = _examples(one)
         row["seconds_per_step"] = 1 / one.steps_per_second if one.steps_per_second else None
-    tag = curve or (compared.metrics[0].tag if compared.metrics else None)
-    drawn, pending = _curves(store, compared, tag), store.pending()
+    main = main_metric(compared)
+    tag = curve or (main.tag if main else None)
+    best = best_first(compared)
+    rows = best if drawn is None else [one for one in best if _id(one, ids) in drawn]
+    curves, pending = _curves(store, compared, tag, rows[:MOST_DRAWN]), store.pending()
     for row in data["configurations"] if pending else ():
         row["best"] = {}  # not known before every row was read
-    return {**data, "curve": tag, **drawn, "pending": pending}
+    names = shortened(compared.differing) | shortened([metric.tag for metric in compared.metrics])
+    return {**data, "curve": tag, **curves, "pending": pending, "names": names, "groups": settings}
+
+
+def _id(one: Configuration, ids: dict[Path, str]) -> str:
+    return ids[one.runs[0].path][:8]
 
 
 def series(store: Store, run: ShownRun, tags: Sequence[str]) -> dict[str, Any]:
@@ -183,13 +218,13 @@ def _with_default(curve: str, runs: Sequence[RunSummary]) -> list[str]:
     return [curve if one == tag else one for one in chosen] + ([] if tag in chosen else [curve])
 
 
-def _curves(store: Store, compared: Comparison, tag: str | None) -> dict[str, Any]:
+def _curves(store: Store, compared: Comparison, tag: str | None, rows: Sequence[Configuration]) -> dict[str, Any]:
     if tag is None:
         return {"curves": []}
     try:
         (metric,) = named_metrics([tag], [run for one in compared.configurations for run in one.runs])
         read = store.reader(extremes=False)
-        drawn = [_curve(store, compared, one, metric.tag, read) for one in compared.configurations]
+        drawn = [_curve(store, compared, one, metric.tag, read) for one in rows]
     except GanlabError as error:
         return {"curves": [], "curve_problem": " ".join(str(error).split())}
     return {

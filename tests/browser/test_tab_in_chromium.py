@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, add_samples, write_run
 
 from ganlab.runs import find_runs
 
@@ -82,7 +82,7 @@ class Tab:
         self.browser.get(f"{self.address}#ganlab{state}")
         frames = "return [...document.querySelectorAll('iframe')].find(e => e.src.includes('name=ganlab'))"
         self.browser.switch_to.frame(self.until(lambda: self.run(frames)))
-        drawn = ".samples img" if view == "samples" else "canvas"
+        drawn = ".samples img" if view == "samples" else ".scroll tbody tr" if view == "compare" else "canvas"
         self.until(lambda: self.run(f"return document.querySelectorAll('main {drawn}').length"))
         self.until(lambda: self.run("return document.getElementById('status').textContent"))
         assert self.run("return document.getElementById('status').className") == ""
@@ -114,10 +114,13 @@ def test_compare_shows_the_numbers_of_the_command(tab, sweep):
     tab.keep("compare")
     command = [sys.executable, "-m", "ganlab", "compare", str(sweep), "--json"]
     wanted = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    rows = tab.run("return [...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
-    assert [row[0].strip() for row in rows] == [one["label"] for one in wanted["configurations"]]
-    modes = [one["last"]["evaluation/mode_coverage/modes"]["mean"] for one in wanted["configurations"]]
-    assert [float(row[3].split()[0]) for row in rows] == pytest.approx(modes, rel=1e-3)
+    rows = tab.run(
+        "return [...document.querySelectorAll('tbody tr')].map(r => [r.cells[0].title, r.cells[1].innerText])"
+    )
+    modes = {one["label"]: one["last"]["evaluation/mode_coverage/modes"]["mean"] for one in wanted["configurations"]}
+    assert {label: float(mean) for label, mean in rows} == pytest.approx(modes, rel=1e-3)
+    assert [float(mean) for _, mean in rows] == sorted((float(mean) for _, mean in rows), reverse=True)
+    assert "P(better)" not in tab.run("return document.querySelector('thead').textContent")
     assert tab.run("return document.querySelectorAll('.legend li').length") == 3
     urls = tab.requested()
     assert any(url.endswith("/ganlab/index.js") for url in urls)
@@ -165,12 +168,17 @@ def test_replicas_samples_and_lipschitz_draw(tab, sweep):
     assert tab.run("return document.querySelector('output').textContent") == "step 24"
     tab.open("lipschitz")
     tab.keep("lipschitz")
-    assert tab.run("return document.querySelectorAll('.grid canvas').length") == 5
+    shown = "[...document.querySelectorAll('.grid .chart:not([hidden])')]"
+    cards = tab.run(f"return {shown}.map((card) => card.querySelector('canvas') !== null)")
+    assert cards[0] is False  # health, in words
+    assert all(cards[1:])
+    assert len(cards) > 5
     assert "constraints.spectral_norm" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 
 def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     slope = {"constraints/gradient_penalty/slope": (2.0, 1.5, 1.1), "critic/loss": (1.0, 2.0, 3.0)}
+    slope |= {"constraints/mine/gap": (1.0, 2.0), "diagnostics/spectrum/top": (1.0, 2.0)}
     write_run(tmp_path / "penalty", seed=0, metrics=slope)
     tab = opened(tmp_path)
     tab.open("lipschitz")
@@ -178,18 +186,107 @@ def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     titles = (
         "return [...document.querySelectorAll('.grid .chart:not([hidden]) figcaption')].map((one) => one.textContent)"
     )
-    assert tab.run(titles) == ["Health", "Not logged", "Slopes of the critic"]
+    assert tab.run(titles) == ["Health", "Slopes of the critic", "constraints/mine", "diagnostics/spectrum"]
     assert (
         tab.run("return document.querySelector('.chart:not([hidden]) .legend').textContent") == "gradient_penalty/slope"
     )
     assert "Slopes at data and fakes" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 
+WEIGHTS = [0.001 * 2**number for number in range(25)]
+
+
+@pytest.fixture(scope="module")
+def many(opened, tmp_path_factory):
+    """Two hundred rows: 25 weights, 4 widths and 2 architectures."""
+    folder = tmp_path_factory.mktemp("many")
+    for number, weight in enumerate(WEIGHTS):
+        for width in (16, 64, 256, 1024):
+            for kind in ("mlp", "dcgan"):
+                settings = {**SETTINGS, "architecture": kind, "architectures.mlp.width": width}
+                run = write_run(
+                    folder / f"{number}-{width}-{kind}",
+                    settings={**settings, "constraints.gradient_penalty.weight": weight},
+                    evaluation={"mode_coverage/modes": (1.0, number / 4 + width / 1e4 + (kind == "mlp") / 100)},
+                )
+                add_samples(run)
+    return opened(folder)
+
+
+SEEN = """
+const box = document.querySelector('.scroll').getBoundingClientRect();
+document.querySelector('.scroll').scrollLeft = arguments[0];
+const rows = [...document.querySelectorAll('tbody tr:nth-child(-n+3)')];
+return rows.map((row) => [...row.cells].slice(0, 2).map((cell) => {
+  const at = cell.getBoundingClientRect();
+  const on = document.elementFromPoint(at.left + 30, at.top + 12);
+  return at.left >= box.left - 1 && at.right <= box.right + 1 && (on === cell || cell.contains(on));
+}));
+"""
+
+
+@pytest.mark.parametrize("width", [1400, 900, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_name_and_chosen_metric_stay_in_view(many, width, dark):
+    many.open("compare", width=width, height=844, dark=dark)
+    many.keep(f"compare-many-{width}-{'dark' if dark else 'light'}")
+    for scrolled in (0, 200, 2000):
+        assert many.browser.execute_script(SEEN, scrolled) == [[True, True]] * 3
+
+
+def test_two_hundred_rows_are_filtered_pinned_hidden_and_coloured(many):
+    rows = "return [...document.querySelectorAll('.scroll tbody tr')].map((row) => row.cells[0].title)"
+    many.open("compare")
+    assert len(many.run(rows)) == 200
+    assert many.run("return document.querySelectorAll('.chart .legend li').length") == 20
+    press = "document.querySelectorAll('.scroll tbody .pin')[5].click();"
+    pinned = many.run(f"const names = {rows.removeprefix('return')}; {press} return names[5]")
+    times = many.run(
+        "const box = document.querySelector('input[type=search]');"
+        "return ['weight>1', 'weight>1 width=64'].map((text) => {"
+        "const start = performance.now(); box.value = text; box.dispatchEvent(new Event('input'));"
+        "document.body.getBoundingClientRect(); return performance.now() - start; })"
+    )
+    assert max(times) < 1000  # a tenth of that where nothing else runs
+    found = many.run(rows)
+    assert found[0] == pinned
+    assert len(found) == 1 + 2 * sum(weight > 1 for weight in WEIGHTS)
+    assert all("mlp.width=64" in name for name in found[1:])
+    many.run("document.querySelector('.scroll tbody input').click()")
+    many.open(
+        "compare",
+        **{
+            key: many.run(f"return new URLSearchParams(parent.location.hash).get('p.ganlab.{key}')")
+            for key in ("pin", "hidden", "filter")
+        },
+    )
+    assert many.run(rows) == found
+    assert many.run("return document.querySelector('.scroll tbody input').checked") is False
+    many.open("compare", only="1", hidden=found[1])  # by its label, as older addresses have it
+    assert len(many.run(rows)) == 199
+
+
+@pytest.mark.parametrize(
+    ("panel", "shapes"), [("parallel", "polyline"), ("scatter", "circle"), ("samples", ".thumbs img")]
+)
+def test_panels_draw_the_rows_of_the_table(many, panel, shapes):
+    many.open("compare", show=panel, filter="width=64 weight>1", colour="architecture")
+    many.keep(f"compare-{panel}")
+    count = 2 * sum(weight > 1 for weight in WEIGHTS)
+    assert many.run(f"return document.querySelectorAll('.drawn {shapes}').length") == count
+    assert many.run("return [...document.querySelectorAll('.legend li')].map((one) => one.textContent)")[:2] == [
+        "dcgan",
+        "mlp",
+    ]
+    many.open("compare", show=panel, width=390, dark=True)
+    assert many.run("return document.documentElement.scrollWidth") <= 390
+
+
 def test_killed_and_interrupted_runs_are_not_training(opened, tmp_path):
     for seed, status in enumerate(("running", "interrupted", "completed")):
         write_run(tmp_path / status, seed=seed, status=status, metrics={"critic/loss": (1.0, 2.0)})
     tab = opened(tmp_path)
-    tab.open("compare")
+    tab.open("compare", stats="1")
     assert (
         tab.run("return document.getElementById('status').textContent") == "3 runs, 0 training, 1 killed, 1 interrupted"
     )
@@ -210,8 +307,9 @@ def test_views_fit_a_phone_and_follow_the_theme(tab, view):
 
 def test_nothing_in_a_run_becomes_markup(opened, attack):
     tab = opened(attack)
-    for view in ("compare", "replicas", "lipschitz"):
-        tab.open(view)
+    panels = {"compare": ("curves", "parallel", "scatter"), "replicas": ("",), "lipschitz": ("",)}
+    for view, panel in ((view, panel) for view, of_view in panels.items() for panel in of_view):
+        tab.open(view, show=panel, stats="1", colour="architecture")
         shown = tab.run("return document.body.innerText")
         assert "onerror" in shown, view
         assert tab.run("return document.querySelectorAll('main img, body script:not([type=module])').length") == 0

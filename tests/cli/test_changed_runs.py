@@ -54,7 +54,7 @@ def test_runs_show_lists_changes_with_their_steps(runs):
 
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_compare_marks_the_configuration_and_the_best_value(runs, width):
-    text = command("compare", runs, COLUMNS=str(width))
+    text = command("compare", runs, "--all", COLUMNS=str(width))
     assert max(map(len, text.splitlines())) <= width
     output = " ".join(text.split())
     assert f"1 of 2 runs of gradient_penalty.weight=10 changed midway: w10/s1 at step 20 ({LINE}; data of" in output
@@ -93,7 +93,7 @@ def test_every_comparison_file_lists_the_change(runs, tmp_path):
 def test_best_value_after_the_change_is_not_marked(tmp_path):
     later = {"exact_w1/distance": (0.5, 0.4, 0.1, 0.3)}
     write_run(tmp_path / "a" / "s0", evaluation=later, resumed=RESUMED)
-    text = command("compare", tmp_path)
+    text = command("compare", tmp_path, "--all")
     assert "changed midway" in text
     assert "with a best" not in text
 

@@ -39,31 +39,51 @@ def runs(tmp_path_factory):
 
 
 def test_the_table(runs):
-    table, better, notes = command("compare", runs, COLUMNS="160").split("\n\n")
+    table, notes, better, _ = command("compare", runs, "--all", "--statistics", COLUMNS="160").split("\n\n")
     lines = [line.rstrip() for line in table.splitlines()]
     assert lines[0].split() == ["mode_coverage", "mode_coverage", "exact_w1", "exact_w1", "critic"]
     heads = re.findall(r"\S+(?: \S+)?", lines[2])
     assert heads[:4] == ["weight", "runs", "health", "warnings"]
     assert heads[4:] == ["last", "best (max)", "last", "best (min)", "last", "time", "steps/s"]
     # Of two runs their range: Student's interval would be 6.5 -+ 6.353.
-    assert lines[4].split() == ["0.1", "2", "-", "0", "6.5", "8", "0.065", "0.065", "1", "10.5", "s", "3.82"]
-    assert "range [6, 7]" in lines[5]
-    assert [line.split()[0] for line in lines if re.match(r" *[\d.]+ +2 ", line)] == ["0.1", "1", "10"]
+    assert lines[6].split() == ["0.1", "2", "-", "0", "6.5", "8", "0.065", "0.065", "1", "10.5", "s", "3.82"]
+    assert "range [6, 7]" in lines[7]
+    assert [line.split()[0] for line in lines if re.match(r" *[\d.]+ +2 ", line)] == ["1", "0.1", "10"]
     assert "1 diverged" in table
     assert better.splitlines()[0].startswith("Probability that a run is better than a run of the reference")
     # (6, 7) over (7, 8): one tie of four, and the distances, a hundredth of them, the other way round. Weight 10 has
     # the smallest distance, 0.05, but of one run, as the other diverged: it is not a reference.
     cells = [re.findall(r"reference|0\.\d\d \[", line) for line in better.splitlines()]
     rows = [row for row in cells[1:] if row]
-    assert rows == [["0.12 [", "reference"], ["reference", "0.12 ["], ["0.00 [", "0.50 ["]]
+    assert rows == [["reference", "0.12 ["], ["0.12 [", "reference"], ["0.00 [", "0.50 ["]]
     assert "- 1 of 2 runs of gradient_penalty.weight=10 diverged: gradient_penalty.weight=10/s1 at step 40." in (
         " ".join(notes.split())
     )
 
 
+def test_ten_lines_have_the_best_rows_first(tmp_path):
+    for weight in range(20):
+        for seed in range(3):
+            write_run(
+                tmp_path / f"{weight}-{seed}",
+                seed=seed,
+                settings={**SETTINGS, WEIGHT: float(weight), "architectures.mlp.width": 2**weight},
+                evaluation={"exact_w1/distance": (abs(weight - 7) + seed / 100,)},
+            )
+    for width in (40, 60, 80, 200):
+        lines = command("compare", tmp_path, COLUMNS=str(width)).splitlines()
+        assert len(lines) == 10
+        assert max(map(len, lines)) <= width
+        assert "more rows, every metric: --all" in " ".join(" ".join(lines).split())
+    # The mean of 0.00, 0.01 and 0.02 is 0.01, and Student's t of two degrees is 4.303 for a deviation of 0.01.
+    assert lines[0].split() == ["weight", "width", "distance", "interval", "runs"]
+    assert [float(row.split()[2]) for row in lines[1:9]] == [0.01, 1.01, 1.01, 2.01, 2.01, 3.01, 3.01, 4.01]
+    assert lines[1].split() == ["7", "128", "0.01", "[-0.01484,", "0.03484]", "3"]
+
+
 @pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 def test_no_line_is_wider_than_the_screen_and_no_figure_is_cut(runs, width):
-    text = command("compare", runs, COLUMNS=str(width))
+    text = command("compare", runs, "--all", "--statistics", COLUMNS=str(width))
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for figure in ("range [6, 7]", "10.5 s", "3.82", "exact_w1"):
@@ -104,7 +124,9 @@ def test_every_output_has_the_health_complaints(tmp_path):
                 health=health,
                 warnings=[*health, *([grown] if seed and not health else [])],
             )
-    text = command("compare", tmp_path, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html", COLUMNS="140")
+    text = command(
+        "compare", tmp_path, "--all", "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html", COLUMNS="140"
+    )
     rows = [line.split() for line in text.splitlines()]
     assert rows[2][:4] == ["weight", "runs", "health", "warnings"]
     assert [row[:5] for row in rows if row[:1] in (["0.01"], ["1"])] == [
@@ -164,7 +186,8 @@ def test_compare_with_by_metric_and_against(runs):
     text = command(
         "compare", runs, "--by", "weight", "--metric", "modes:min", "--metric", "wasserstein", "--against", "weight=0.1"
     )
-    assert "best (min)" in text
+    # As --min has it, 5 to 6.5 are better than 7.5.
+    assert [row.split()[:2] for row in text.splitlines()[1:4]] == [["0.1", "6.5"], ["1", "7.5"], ["10", "5"]]
     assert re.search(r"\n +0\.1 +reference", text)
     assert "exact_w1" not in text
 
@@ -205,7 +228,7 @@ def test_two_hundred_runs_take_less_than_two_seconds_and_no_tensorflow(tmp_path)
     code = f"""
 import sys
 from ganlab.cli import cli
-cli.main(["compare", {str(tmp_path)!r}], standalone_mode=False)
+cli.main(["compare", {str(tmp_path)!r}, "--all", "--statistics"], standalone_mode=False)
 heavy = ("tensorflow", "keras", "scipy.stats", "sklearn", "matplotlib", "tensorboard")
 print([name for name in heavy if name in sys.modules])
 """

@@ -29,7 +29,7 @@ def write(folder, modes, shares=None, limits=LIMITS, weight=10.0):
 def outputs(folder):
     """The comparison in the terminal, as CSV, as HTML and as JSON."""
     paths = folder / "a.csv", folder / "a.html"
-    plain = command("compare", folder, "--csv", paths[0], "--html", paths[1])
+    plain = command("compare", folder, "--all", "--csv", paths[0], "--html", paths[1])
     (row,) = csv.DictReader(io.StringIO(paths[0].read_text()))
     (one,) = json.loads(command("compare", folder, "--json"))["configurations"]
     return plain, row, paths[1].read_text(), one

@@ -39,7 +39,17 @@ def ids(page):
 def test_the_page_is_balanced_and_its_sections_are_in_order(page):
     names = [part.attributes["id"] for part in page.all("section")]
 
-    assert names == ["compared", "results", "improvement", "problems", "curves", "replicas", "samples", "origin"]
+    assert names == [
+        "best",
+        "compared",
+        "results",
+        "improvement",
+        "problems",
+        "curves",
+        "replicas",
+        "samples",
+        "origin",
+    ]
     assert len(ids(page)) == len(set(ids(page)))
     assert page.one("html").attributes["lang"] == "en"
     assert page.one("h1").text == page.one("head").one("title").text == "Comparison: 3 configurations, 9 runs"

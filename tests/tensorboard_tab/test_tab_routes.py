@@ -78,6 +78,29 @@ def test_comparison_equals_the_command(sweep, metric):
         assert 0 <= row["improvement"]["evaluation/mode_coverage/modes"]["probability"] <= 1
 
 
+def test_rows_are_grouped_by_a_setting_or_are_runs(sweep):
+    server, weight = Server(sweep), "constraints.gradient_penalty.weight"
+    each = server.get("/data/compare", by="*")
+    assert [len(row["runs"]) for row in each["configurations"]] == [1] * 8
+    assert each["groups"] == [weight]
+    assert each["names"][weight] == "weight"
+    assert [row["short"] for row in each["configurations"]][:2] == ["weight=1 seed=0", "weight=1 seed=1"]
+    pooled = server.get("/data/compare", by="dataset")
+    assert [len(row["runs"]) for row in pooled["configurations"]] == [8]
+    assert "pool runs that differ in constraints.gradient_penalty.weight" in " ".join(pooled["problems"])
+    assert "no setting" in server.raw("/data/compare", by="nothing").data.decode()
+
+
+def test_curves_of_the_rows_that_are_drawn_alone(sweep):
+    server = Server(sweep)
+    rows = server.get("/data/compare", by="*")
+    ids = [row["id"] for row in rows["configurations"]]
+    assert len(set(ids)) == len(rows["curves"]) == 8
+    drawn = server.get("/data/compare", by="*", draw=ids[2:4])
+    assert {curve["label"] for curve in drawn["curves"]} == {row["label"] for row in rows["configurations"][2:4]}
+    assert server.get("/data/compare", draw="none")["curves"] == []
+
+
 def test_curve_is_the_mean_and_the_range_of_the_rows(sweep):
     data = Server(sweep).get("/data/compare", curve="critic/loss:min")
     assert data["curve"] == "critic/loss"
@@ -137,6 +160,10 @@ def test_samples_are_served_from_the_run_alone(tmp_path):
     assert server.get("/data/run", run=found["id"])["samples"] == [10, 20, 30]
     good = server.raw("/data/sample", run=found["id"], step=10)
     assert (good.status_code, good.mimetype, good.data) == (200, "image/png", PNG)
+    assert server.raw("/data/sample", run=found["id"], step="last").status_code == 404  # the newest leads out
+    (run / "samples" / "step-00000030.png").unlink()
+    (run / "samples" / "step-00000020.png").unlink()
+    assert server.raw("/data/sample", run=found["id"], step="last").data == PNG
     for step in ("20", "30", "40", "../../secret", "-1", ""):
         bad = server.raw("/data/sample", run=found["id"], step=step)
         assert (bad.status_code, bad.mimetype) == (404, "text/plain")
@@ -208,7 +235,8 @@ def test_page_is_complete_and_asks_nobody_else():
         if name.startswith("vendor/"):
             continue
         assert not re.search(
-            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|https?://|setAttribute\(.style", text
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|https?://(?!www\.w3\.org/2000/svg')|setAttribute\(.style",
+            text,
         ), name
         for module in re.findall(r"from '\./([^']+)'", text):
             assert module in names
@@ -276,7 +304,7 @@ def test_unexpected_error_in_one_run_is_a_row_of_its_own(sweep, monkeypatch):
     assert len(answer["runs"]) == 6
     assert len(answer["problems"]) == 2
     assert "weight=1.0/s0 cannot be read (ZeroDivisionError: unforeseen)" in answer["problems"][0]
-    compared = CliRunner().invoke(cli, ["compare", str(sweep)], env={"COLUMNS": "500"})
+    compared = CliRunner().invoke(cli, ["compare", str(sweep), "--all"], env={"COLUMNS": "500"})
     assert compared.exit_code == 0
     assert "ZeroDivisionError: unforeseen" in compared.output
 
@@ -323,19 +351,77 @@ globalThis.document = {
   createTextNode: (data) => Object.assign(new Node('text'), { data }),
 };
 globalThis.fetch = async () => ({ status: 200, text: async () => process.env.ANSWER });
+if (process.env.QUERY) {
+  const { query } = await import(`${process.env.STATIC}/query.js`);
+  for (const text of JSON.parse(process.env.QUERY)) {
+    const { accepts, problems } = query(text, ['status', ...Object.keys(JSON.parse(process.env.ANSWER)[0].of)]);
+    const rows = JSON.parse(process.env.ANSWER).map((one) => ({ text: one.text, values: (name) => [one.of[name]] }));
+    console.log(JSON.stringify([rows.map((row) => Number(accepts(row))).join(''), problems.length]));
+  }
+  process.exit(0);
+}
 const { ask } = await import(`${process.env.STATIC}/api.js`);
 const { table } = await import(`${process.env.STATIC}/table.js`);
 const { data } = await ask('compare');
 const rows = data.configurations.map((one) => ({ ...one, colour: 'red', dash: [], shown: true }));
 const { metrics } = data;
 for (const name of ['', ...data.differing.map((one) => `s:${one}`), ...metrics.map((one) => `m:${one.tag}`)]) {
-  const made = table(data, rows, { sort: name, onSort() {}, onToggle() {} });
+  const { table: made } = table(data, rows, { sort: name, statistics: true }, new Map(), {});
   console.log(JSON.stringify(made.children[1].children.map((row) => row.text)));
 }
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+
+
+def in_node(**environment):
+    """What the script prints, line by line."""
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", NODE],
+        env={**os.environ, **environment, "STATIC": (STATIC / "static").as_uri()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return map(json.loads, done.stdout.splitlines())
+
+
+FILTERS = {
+    # Which of four rows are accepted, of learning rates .001, .002, .01 and none, and whether a sentence complains.
+    "": ("1111", 0),
+    "lr>0.001": ("0110", 0),
+    "learning_rate >= 0.002": ("0110", 0),
+    "optimizers.adam.learning_rate=1e-2": ("0010", 0),
+    "lr!=0.001": ("0110", 0),
+    "lr>": ("1111", 0),
+    "lr": ("1111", 0),  # on the way to a comparison
+    "modes<6 lr<0.005": ("0100", 0),
+    "status=fail": ("0001", 0),
+    "CLIP": ("1010", 0),
+    "-clip": ("0101", 0),
+    "clip lr=0.001": ("1000", 0),
+    "momentum>1": ("1111", 1),
+}
+
+
+@needs_node
+def test_filter_takes_words_and_comparisons():
+    rates, modes, states = (0.001, 0.002, 0.01, None), (7, 5, 3, None), ("completed",) * 3 + ("failed",)
+    texts = ("weight_clipping", "r1", "weight_clipping", "r1")
+    rows = [
+        {
+            "text": text,
+            "of": {"optimizers.adam.learning_rate": rate, "evaluation/mode_coverage/modes": mode, "status": state},
+        }
+        for text, rate, mode, state in zip(texts, rates, modes, states, strict=True)
+    ]
+    found = list(in_node(ANSWER=json.dumps(rows), QUERY=json.dumps(list(FILTERS))))
+    assert dict(zip(FILTERS, map(tuple, found), strict=True)) == FILTERS
+
+
+@needs_node
 def test_names_of_javascript_are_names_like_others(tmp_path):
     names = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
     for name in ["", *names]:
@@ -346,16 +432,7 @@ def test_names_of_javascript_are_names_like_others(tmp_path):
         )
     data = Server(tmp_path / "logs").get("/data/compare", metric=[*names, "critic/loss"])
     assert set(data["differing"]) == set(names)
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", NODE],
-        env={**os.environ, "ANSWER": json.dumps(data), "STATIC": (STATIC / "static").as_uri()},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    for printed in done.stdout.splitlines():
-        rows = json.loads(printed)
+    for rows in in_node(ANSWER=json.dumps(data)):
         assert len(rows) == len(names) + 1
         assert sum(row.count("true") for row in rows) == len(names)  # its own setting alone
         assert sum("4" in row.split() for row in rows) == len(names)  # its own metric alone

@@ -1,90 +1,195 @@
-// Configurations side by side, and curves with bands over seeds. All statistics are the server's, by ganlab_compare.
+// Configurations side by side: a table to browse, and curves, plots or samples of its rows. All statistics are the
+// server's, by ganlab_compare.
 import { ask } from './api.js';
 import { chart, smooth } from './chart.js';
 import { el, finite, labelled, number, setOptions } from './dom.js';
+import { parallel, samples, scatter } from './plots.js';
+import { query } from './query.js';
 import { get, set } from './state.js';
-import { ink } from './theme.js';
-import { table } from './table.js';
+import { swatch, table } from './table.js';
+import { ink, onTheme, palette } from './theme.js';
 
 const AXES = {
   steps: ['step', () => 1],
   examples: ['examples', (one) => finite(one.examples_per_step)],
   time: ['seconds of training', (one) => finite(one.seconds_per_step)],
 };
+const PANELS = { curves: 'Curves', parallel: 'Parallel coordinates', scatter: 'Scatter', samples: 'Samples' };
+
+// As many curves as the server sends, and as can be told apart.
+const MOST_DRAWN = 20;
+
+// What runs have beside settings and metrics, to filter by.
+const OF_RUNS = ['status', 'seed', 'step', 'name'];
+
+// Milliseconds after the last key before curves of other rows are asked for.
+const PAUSE = 250;
 
 export function compareView(root, refresh) {
-  const metric = el('select', { change: () => choose('metric', metric.value) });
-  const better = el('select', { change: () => choose('better', better.value) });
-  const axis = el('select', { change: () => choose('x', axis.value, true) });
-  const log = el('input', { type: 'checkbox', change: () => choose('log', log.checked ? '1' : '', true) });
-  const weight = el('input', { type: 'range', min: 0, max: 0.99, step: 0.01, input: () => choose('smooth', weight.value, true) });
-  const filter = el('input', { type: 'search', placeholder: 'words, e.g. weight=10', input: () => choose('filter', filter.value, true) });
+  const choice = (key, options, local, fallback = '') => {
+    const select = el('select', { change: () => choose(key, select.value, local) });
+    setOptions(select, options, get(key, fallback));
+    return select;
+  };
+  const flag = (key, name) => {
+    const box = el('input', { type: 'checkbox', checked: get(key) === '1', change: () => choose(key, box.checked ? '1' : '', true) });
+    return el('label', { className: 'control row' }, box, name);
+  };
+  const metric = choice('metric', [], false);
+  const better = choice('better', [['', 'automatic'], ['max', 'higher is better'], ['min', 'lower is better']], false);
+  const by = choice('by', [], false);
+  const colour = choice('colour', [], true);
+  const across = choice('across', [], true);
+  const axis = choice('x', [['steps', 'steps'], ['examples', 'examples'], ['time', 'wall time']], true, 'steps');
+  const weight = el('input', { type: 'range', min: 0, max: 0.99, step: 0.01, value: get('smooth', '0'), input: () => choose('smooth', weight.value, true) });
+  const filter = el('input', { type: 'search', placeholder: 'lr>0.001 modes>=6 -clipping', value: get('filter'), input: () => choose('filter', filter.value, true) });
+  const statistics = el('button', { type: 'button', className: 'plain', click: () => choose('stats', get('stats') ? '' : '1', true) }, 'Statistics');
+  const found = el('p', { className: 'note', role: 'status' });
   const tableBox = el('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Configurations' });
+  const constants = el('details', { className: 'constants' }, el('summary', {}), el('p', { className: 'note' }));
   const verdict = el('p', { className: 'note' });
   const notes = el('ul', { className: 'list note' });
   const noteBox = el('details', {}, el('summary', {}, 'Notes'), notes);
   const curves = chart('Curves');
-  setOptions(better, [['', 'automatic'], ['max', 'higher is better'], ['min', 'lower is better']], get('better'));
-  setOptions(axis, [['steps', 'steps'], ['examples', 'examples'], ['time', 'wall time']], get('x', 'steps'));
-  log.checked = get('log') === '1';
-  weight.value = get('smooth', '0');
-  filter.value = get('filter');
+  const legend = el('ul', { className: 'legend' });
+  const plot = el('div', { className: 'drawn', tabIndex: 0, role: 'region', 'aria-label': 'Plot' });
+  const panels = Object.entries(PANELS).map(([name, title]) => el('button', { type: 'button', className: 'plain', 'data-panel': name, click: () => choose('show', name, name !== 'curves') }, title));
+  const ofCurves = el('div', { className: 'controls' }, labelled('x axis', axis), labelled('Smoothing', weight), flag('log', 'log scale'));
+  const ofScatter = el('div', { className: 'controls' }, labelled('Setting', across));
+  const find = labelled('Filter', filter);
+  find.classList.add('wide');
   root.append(
-    el('div', { className: 'controls' }, labelled('Filter', filter), labelled('Metric', metric), labelled('Better', better)),
+    el('div', { className: 'controls' }, find, labelled('Metric', metric), labelled('Better', better), labelled('Group by', by), labelled('Colour by', colour), flag('only', 'ticked rows only'), statistics),
+    found,
     tableBox,
+    constants,
     verdict,
-    el('div', { className: 'controls' }, labelled('x axis', axis), labelled('Smoothing', weight), el('label', { className: 'control row' }, log, 'log scale')),
+    el('div', { className: 'controls', role: 'group', 'aria-label': 'Below the table' }, panels),
+    legend,
+    ofCurves,
+    ofScatter,
     curves.box,
+    plot,
     noteBox,
   );
   let seen = '';
   let data = null;
-  let tags = [];
+  let asked = null;
+  let version = 0;
+  const rowLines = new Map();
+  let timer = 0;
 
-  function choose(key, value, localOnly = false) {
+  function choose(key, value, localOnly) {
     set(key, value);
     if (localOnly) show();
     else refresh();
   }
 
-  function hidden() {
-    return new Set(get('hidden').split('|').filter(Boolean));
+  const list = (key) => new Set(get(key).split('|').filter(Boolean));
+
+  /** Adds rows to a list in the address, or removes them; a list may have labels, from before rows had ids. */
+  function mark(key, rows, on) {
+    const marked = list(key);
+    for (const row of rows) {
+      marked.delete(row.label);
+      if (on) marked.add(row.id);
+      else marked.delete(row.id);
+    }
+    choose(key, [...marked].join('|'), true);
   }
 
-  function toggle(label, on) {
-    const labels = hidden();
-    if (on) labels.delete(label);
-    else labels.add(label);
-    set('hidden', [...labels].join('|'));
-    show();
+  const panel = () => (Object.hasOwn(PANELS, get('show')) ? get('show') : 'curves');
+  const shortOf = (name) => data.names?.[name] ?? name;
+
+  function rowsOf() {
+    const [hidden, pins, colourBy] = [list('hidden'), list('pin'), get('colour')];
+    const colours = colourBy ? palette(data.configurations.map((one) => valueOf(one, colourBy))) : null;
+    const rows = data.configurations.map((one, index) => ({
+      ...one,
+      ...(colours ? { colour: colours.of(valueOf(one, colourBy)), dash: [] } : ink(index)),
+      shown: !hidden.has(one.id) && !hidden.has(one.label),
+      pinned: pins.has(one.id),
+      text: textOf(one),
+      values: (name) => (OF_RUNS.includes(name) ? one.runs.map((run) => run[name]) : [valueOf(one, name)]),
+    }));
+    legend.replaceChildren(...(colours?.known ?? []).map((value) => el('li', {}, swatch({ colour: colours.of(value) }), number(value))));
+    return rows;
+  }
+
+  function valueOf(row, name) {
+    return row.settings[name] ?? row.last[name]?.mean ?? data.common[name];
   }
 
   function show() {
     if (!data) return;
-    const words = get('filter').toLowerCase().split(/\s+/).filter(Boolean);
-    const rows = data.configurations
-      .map((one, index) => ({ ...one, ...ink(index), shown: !hidden().has(one.label) }))
-      .filter((one) => words.every((word) => textOf(one).includes(word)));
+    const all = rowsOf();
+    const { accepts, problems } = query(get('filter'), [...OF_RUNS, ...data.differing, ...data.metrics.map((one) => one.tag), ...Object.keys(data.common)]);
+    const rows = all.filter((row) => (row.pinned || accepts(row)) && (row.shown || get('only') !== '1'));
+    const hidden = all.length - rows.length;
+    found.textContent = [...problems, hidden ? `${rows.length} of ${all.length} rows.` : ''].join(' ');
     const focus = document.activeElement?.dataset?.focus;
-    tableBox.replaceChildren(table(data, rows, { sort: get('sort'), onSort: (key) => (set('sort', key), show()), onToggle: toggle }));
+    const sort = get('sort') || bestFirst();
+    const look = { version, sort, chosen: data.curve, statistics: get('stats') === '1' };
+    const made = table(data, rows, look, rowLines, {
+      onSort: (key) => choose('sort', key, true),
+      onToggle: (row, on) => mark('hidden', [row], !on),
+      onPin: (row) => mark('pin', [row], !row.pinned),
+      onAll: (on) => mark('hidden', rows, !on),
+    });
+    tableBox.replaceChildren(made.table);
     if (focus) [...tableBox.querySelectorAll('[data-focus]')].find((e) => e.dataset.focus === focus)?.focus();
-    verdict.textContent = data.verdicts?.[data.curve] ?? '';
+    statistics.setAttribute('aria-pressed', String(look.statistics));
+    verdict.textContent = look.statistics ? (data.verdicts?.[data.curve] ?? '') : '';
+    const same = Object.entries(data.common ?? {}).map(([name, value]) => `${name.split('.').slice(-2).join('.')}=${number(value)}`);
+    constants.hidden = !same.length;
+    constants.firstChild.textContent = `The same in all: ${same.length} settings: ${same.slice(0, 12).join(', ')}`;
+    constants.lastChild.textContent = same.join(', ');
     notes.replaceChildren(...(data.problems ?? []).map((problem) => el('li', {}, problem)));
     noteBox.hidden = !data.problems?.length;
     noteBox.firstChild.textContent = `Notes (${data.problems?.length ?? 0})`;
-    draw(rows);
+    draw(made.rows.filter((row) => row.shown), look.statistics);
   }
 
-  function draw(rows) {
-    const [xTitle, factorOf] = AXES[Object.hasOwn(AXES, get('x')) ? get('x') : 'steps'];
+  function bestFirst() {
+    const direction = data.metrics.find((one) => one.tag === data.curve)?.direction;
+    return direction ? `${direction === 'max' ? '-' : ''}m:${data.curve}` : '';
+  }
+
+  function draw(rows, wantsEnds) {
+    const chosen = panel();
+    for (const button of panels) button.setAttribute('aria-pressed', String(button.dataset.panel === chosen));
+    ofCurves.hidden = curves.box.hidden = chosen !== 'curves';
+    ofScatter.hidden = chosen !== 'scatter';
+    plot.hidden = chosen === 'curves';
+    if (chosen === 'curves') return drawCurves(rows);
+    const last = (row) => row.last[data.curve];
+    const main = { name: shortOf(data.curve), full: data.curve, of: (row) => finite(last(row)?.mean), ends: (row) => [finite(last(row)?.low), finite(last(row)?.high)] };
+    const settings = data.differing.map((name) => ({ name: shortOf(name), full: name, of: (row) => row.settings[name] }));
+    const pin = (row) => mark('pin', [row], !row.pinned);
+    if (!data.curve || (!rows.length && chosen !== 'samples')) plot.replaceChildren(el('p', { className: 'empty' }, 'No row to draw.'));
+    else if (chosen === 'samples') samples(plot, rows, main);
+    else if (!settings.length) plot.replaceChildren(el('p', { className: 'empty' }, 'These rows differ in no setting.'));
+    else if (chosen === 'parallel') parallel(plot, rows, [...settings, main], pin);
+    else scatter(plot, rows, settings.find((one) => one.full === across.value) ?? settings[0], main, wantsEnds, pin);
+  }
+
+  function drawCurves(rows) {
+    const wanted = rows.slice(0, MOST_DRAWN);
     const by = new Map(data.curves.map((curve) => [curve.label, curve]));
+    const ids = wanted.map((row) => row.id).join('|');
+    if (ids !== asked && !wanted.every((row) => by.has(row.label))) {
+      asked = ids;
+      clearTimeout(timer);
+      timer = setTimeout(refresh, PAUSE);
+    }
+    const [xTitle, factorOf] = AXES[Object.hasOwn(AXES, get('x')) ? get('x') : 'steps'];
     const smoothing = Number(get('smooth', '0')) || 0;
     const isLog = get('log') === '1';
     const lines = [];
     let lost = 0;
     let without = 0;
     let most = 0;
-    for (const one of rows.filter((row) => row.shown && by.has(row.label))) {
+    for (const one of wanted.filter((row) => by.has(row.label))) {
       const curve = by.get(one.label);
       const factor = factorOf(one);
       if (!factor) {
@@ -95,12 +200,14 @@ export function compareView(root, refresh) {
       const mean = curve.mean.map(finite);
       most = Math.max(most, ...curve.n);
       if (isLog) lost += mean.filter((value) => value !== null && value <= 0).length;
-      const band = Math.max(...curve.n) > 1 ? { low: curve.low.map(finite), high: curve.high.map(finite) } : {};
+      const band = Math.max(...curve.n) > 1 && wanted.length <= 8 ? { low: curve.low.map(finite), high: curve.high.map(finite) } : {};
       const look = { colour: one.colour, dash: one.dash };
-      if (smoothing) lines.push({ ...look, label: one.label, x, y: mean, faint: true });
-      lines.push({ ...look, ...band, label: one.label, x, y: smooth(mean, smoothing) });
+      if (smoothing) lines.push({ ...look, label: one.short, x, y: mean, faint: true });
+      lines.push({ ...look, ...band, label: one.short, x, y: smooth(mean, smoothing) });
     }
-    const says = [`Lines are means over seeds${most > 1 ? `, bands hold all ${most} of them` : ' (one seed)'}, at steps that every run has logged.`];
+    const bands = wanted.length <= 8 ? `, bands hold all ${most} of them` : '';
+    const says = [`Lines are means over seeds${most > 1 ? bands : ' (one seed)'}, at steps that every run has logged.`];
+    if (rows.length > wanted.length) says.unshift(`The first ${wanted.length} of ${rows.length} ticked rows: filter, pin or untick to see others.`);
     if (smoothing) says.push(`Smoothed: an exponential moving average of the means with weight ${smoothing}, without the bias of its start; faint lines are as measured, bands are not smoothed.`);
     if (lost) says.push(`${lost} points that are not positive are left out of the log scale.`);
     if (get('x') === 'time') says.push('Wall time is the step times the mean seconds per step of the configuration.');
@@ -112,21 +219,32 @@ export function compareView(root, refresh) {
     curves.draw({ lines, xTitle, yTitle: '', log: isLog, describe: says.join(' '), empty: 'No run has logged this metric yet.' });
   }
 
+  const off = onTheme(show);
+  const resized = new ResizeObserver(() => panel() !== 'curves' && plot.dataset.width !== String(plot.clientWidth) && show());
+  resized.observe(plot);
   return {
-    destroy: curves.destroy,
+    destroy() {
+      off();
+      resized.disconnect();
+      clearTimeout(timer);
+      curves.destroy();
+    },
     async refresh(current) {
-      const way = get('better');
       const wanted = get('metric') || undefined;
-      const query = { curve: wanted && way ? `${wanted}:${way}` : wanted };
-      const first = ask('compare', query);
+      const way = get('better');
+      const first = ask('compare', { curve: wanted && way ? `${wanted}:${way}` : wanted, by: get('by'), draw: panel() === 'curves' ? asked?.split('|') : ['none'] });
       const all = await ask('overview');
-      const { data: found, text } = await first;
+      const { data: answer, text } = await first;
       if (!current()) return { text: '' };
-      tags = all.data.metrics;
       if (text !== seen) {
         seen = text;
-        data = found;
-        setOptions(metric, tags, get('metric') || data.curve);
+        version += 1;
+        rowLines.clear();
+        data = { common: {}, differing: [], ...answer };
+        setOptions(metric, all.data.metrics.map((tag) => [tag, tag.replace(/^evaluation\//, '')]), get('metric') || data.curve);
+        setOptions(by, [['', 'all settings but the seed'], ['*', 'nothing: each run'], ...(data.groups ?? [])], get('by'));
+        setOptions(colour, [['', 'row'], ...data.differing, ...data.metrics.map((one) => one.tag)], get('colour'));
+        setOptions(across, data.differing, get('across'));
         show();
       }
       const count = (status) => all.data.runs.filter((run) => run.status === status).length;
@@ -139,5 +257,5 @@ export function compareView(root, refresh) {
 
 function textOf(one) {
   const settings = Object.entries(one.settings).map(([name, value]) => `${name}=${number(value)}`);
-  return [one.label, ...settings].join(' ').toLowerCase();
+  return [one.label, ...settings, ...one.runs.flatMap((run) => [run.name, run.status])].join(' ').toLowerCase();
 }

@@ -17,6 +17,17 @@ function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
 }
 
+/** Makes an element of a drawing: attributes, whose names are never those of a run, and functions as listeners. */
+export function svg(name, attributes, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(key, value);
+    else element.setAttribute(key, String(value));
+  }
+  element.append(...children.map(asNode));
+  return element;
+}
+
 /** A control with its name. */
 export function labelled(text, control) {
   return el('label', { className: 'control' }, el('span', {}, text), control);
@@ -39,7 +50,7 @@ export function number(value) {
   if (typeof value !== 'number') return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(2) : String(Number(value.toPrecision(4)));
+  return size !== 0 && (size < 1e-4 || size >= 1e6) ? Number(value.toPrecision(3)).toExponential() : String(Number(value.toPrecision(4)));
 }
 
 /** A number of JSON, in which those that are not finite are texts; null for these. */

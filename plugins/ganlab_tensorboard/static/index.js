@@ -4,6 +4,8 @@ import './vendor/uPlot.js';
 import './chart.js';
 import './heatmap.js';
 import './picker.js';
+import './plots.js';
+import './query.js';
 import './table.js';
 import { after } from './api.js';
 import { restrict } from './policy.js';

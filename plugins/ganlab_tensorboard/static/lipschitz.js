@@ -1,4 +1,4 @@
-// What the diagnostics measured of the critic of one run: show what is there, and name the line that logs the rest.
+// What constraints and diagnostics logged of one run: charts that know their metrics, and a chart for each of the others.
 import { ask } from './api.js';
 import { chart } from './chart.js';
 import { el, finite, labelled } from './dom.js';
@@ -14,6 +14,14 @@ const WEIGHTS = 'diagnostics/weights/at_largest';
 // What constraints log of the same.
 const OF_CONSTRAINTS = /^constraints\/.*\/(lipschitz_bound|saturated|slope|steepest)$/;
 const MOST = 60;
+
+// Charts of metrics that this view does not know, and lines of one.
+const MOST_OTHERS = 12;
+const OTHERS = /^((?:generator_)?constraints\/[^/]+|diagnostics\/[^/]+)\//;
+
+// Metrics of diagnostics that are asked for before others, and those of layers.
+const FIRST = [INTERVAL, NORMS, SLOPES, ERROR];
+const LAYERS = /^diagnostics\/gradient_norms\/(activations|weights)\//;
 
 const line = (name) => `experiment.diagnostics = [@diagnostics.${name}()]`;
 
@@ -34,16 +42,21 @@ export function lipschitzView(root, refresh) {
   charts.norms.box.insertBefore(el('div', { className: 'controls' }, stepControl, said), charts.norms.box.children[1]);
   const health = el('ul', { className: 'list' });
   const missing = el('ul', { className: 'list' });
-  const card = (title, list) => el('section', { className: 'chart' }, el('figcaption', {}, title), list);
+  const lacking = el('details', {}, el('summary', {}, 'What can be logged, too'), missing);
+  const others = new Map();
+  const grid = el('div', { className: 'grid' }, el('section', { className: 'chart' }, el('figcaption', {}, 'Health'), health), ...Object.values(charts).map((one) => one.box));
   root.append(
     el('div', { className: 'controls' }, labelled('Run', picker.select), el('label', { className: 'control row' }, log, 'log scale')),
-    el('div', { className: 'grid' }, card('Health', health), card('Not logged', missing), ...Object.values(charts).map((one) => one.box)),
+    grid,
+    lacking,
   );
   let run = null;
   let series = {};
   let seen = '';
 
-  const points = (tag) => ({ x: series[tag]?.steps ?? [], y: (series[tag]?.values ?? []).map(finite) });
+  // The metrics that charts of this view have drawn.
+  const drawn = new Set();
+  const points = (tag) => drawn.add(tag) && ({ x: series[tag]?.steps ?? [], y: (series[tag]?.values ?? []).map(finite) });
   const lineOf = (tag, label, index, more = {}) => ({ ...ink(index), label, ...points(tag), ...more });
   const has = (tag) => Boolean(series[tag]?.steps.length);
   const ofConstraints = (...names) => Object.keys(series).filter((tag) => OF_CONSTRAINTS.test(tag) && names.includes(tag.split('/').at(-1)) && has(tag));
@@ -73,7 +86,7 @@ export function lipschitzView(root, refresh) {
     slider.value = Math.max(0, steps.indexOf(step));
     said.textContent = step === undefined ? '' : `step ${step}`;
     slider.setAttribute('aria-valuetext', said.textContent);
-    const layers = [...new Set(Object.keys(series).filter((tag) => /^diagnostics\/gradient_norms\/(activations|weights)\//.test(tag)).map((tag) => tag.slice(NORMS.length).replace(/^(activations|weights)\//, '')))];
+    const layers = [...new Set(Object.keys(series).filter((tag) => LAYERS.test(tag)).map((tag) => tag.slice(NORMS.length).replace(/^(activations|weights)\//, '')))];
     const at = (kind, layer) => {
       const found = series[`${NORMS}${kind}/${layer}`];
       const index = found ? found.steps.indexOf(step) : -1;
@@ -87,6 +100,7 @@ export function lipschitzView(root, refresh) {
   function show() {
     if (!run) return;
     const isLog = get('llog') === '1';
+    drawn.clear();
     const common = { xTitle: 'step', log: isLog };
     const bounds = ofConstraints('lipschitz_bound');
     const lower = points(`${INTERVAL}lower`);
@@ -113,7 +127,26 @@ export function lipschitzView(root, refresh) {
     const saturated = ofConstraints('saturated');
     const at = [...(has(WEIGHTS) ? [lineOf(WEIGHTS, 'within 1% of the largest weight', 0)] : []), ...saturated.map((tag, i) => lineOf(tag, tag.replace(/^constraints\//, ''), 1 + i))];
     draw(charts.saturation, { ...common, log: false, lines: at, describe: at.length ? 'A fraction of all weights of the critic.' : '' });
+    drawOthers(common);
     showTexts(bounds, saturated, slopes);
+  }
+
+  /** A chart for each constraint and diagnostic with metrics that no other chart has. */
+  function drawOthers(common) {
+    const groups = new Map();
+    for (const tag of Object.keys(series).filter((one) => has(one) && !drawn.has(one) && !LAYERS.test(one))) {
+      const group = OTHERS.exec(tag)[1];
+      groups.set(group, [...(groups.get(group) ?? []), tag]);
+    }
+    for (const [group, one] of others) one.box.hidden = !groups.has(group);
+    for (const [group, tags] of [...groups].slice(0, MOST_OTHERS)) {
+      if (!others.has(group)) {
+        others.set(group, chart(group));
+        grid.append(others.get(group).box);
+      }
+      const lines = tags.slice(0, MOST_OTHERS).map((tag, i) => lineOf(tag, tag.slice(group.length + 1), i));
+      draw(others.get(group), { ...common, lines, describe: tags.length > lines.length ? `The first ${lines.length} of ${tags.length} metrics.` : '' });
+    }
   }
 
   function showTexts(bounds, saturated, slopes) {
@@ -133,18 +166,19 @@ export function lipschitzView(root, refresh) {
     want(has(`${ERROR}estimate`), 'The estimate beside the exact distance', line('wasserstein_error'));
     want(has(`${SLOPES}real/mean`), slopes.length ? 'Slopes at data and fakes' : 'Slopes', line('slopes'));
     want(has(WEIGHTS) || saturated.length, 'The share of weights at the limit', line('weights'));
-    missing.replaceChildren(...(lacks.length ? lacks : [el('li', { className: 'good' }, 'Everything that this view shows was logged.')]));
+    missing.replaceChildren(...lacks);
+    lacking.hidden = !lacks.length;
   }
 
   return {
-    destroy: () => Object.values(charts).forEach((one) => one.destroy()),
+    destroy: () => [...Object.values(charts), ...others.values()].forEach((one) => one.destroy()),
     async refresh(current) {
       const { chosen } = await picker.refresh();
       if (chosen === null) return { text: 'No runs.' };
       const { data: details, text: first } = await ask('run', { run: chosen });
-      const shown = [INTERVAL + 'lower', INTERVAL + 'upper', NORMS, SLOPES, ERROR, WEIGHTS];
-      const known = [...new Set([...Object.keys(details.last), ...details.tags])];
-      const tags = known.filter((tag) => (tag !== WEIGHTS && tag.startsWith(WEIGHTS) ? false : shown.some((one) => tag.startsWith(one)) || OF_CONSTRAINTS.test(tag)));
+      const logged = [...new Set([...Object.keys(details.last), ...details.tags])].filter((tag) => OTHERS.test(tag));
+      const isKnown = (tag) => FIRST.some((start) => tag.startsWith(start)) || tag === WEIGHTS || OF_CONSTRAINTS.test(tag);
+      const tags = [...logged.filter(isKnown), ...logged.filter((tag) => !isKnown(tag))];
       const { data, text } = await ask('series', { run: chosen, tag: tags.slice(0, MOST) });
       if (!current()) return { text: '' };
       if (first + text !== seen) {

@@ -10,7 +10,7 @@ export function runPicker(refresh) {
     /** Asks for the runs; the id of the chosen one, or null if there is none. */
     async refresh() {
       const { data } = await ask('overview');
-      setOptions(select, data.runs.map((run) => [run.id, `${run.name} (${run.status})`]));
+      setOptions(select, data.runs.map((run) => [run.id, `${run.short} (${run.status})`]));
       const ids = new Set(data.runs.map((run) => run.id));
       const chosen = ids.has(get('run')) ? get('run') : (data.runs[0]?.id ?? null);
       if (chosen !== null) select.value = chosen;

@@ -73,7 +73,7 @@ export function samplesView(root, refresh) {
     picks.replaceChildren(
       ...runs.map((run) => {
         const box = el('input', { type: 'checkbox', checked: ids.has(run.id), 'data-id': run.id, change: pick });
-        return el('label', {}, box, ` ${run.name}`);
+        return el('label', { title: run.name }, box, ` ${run.short}`);
       }),
     );
     if (focus) picks.querySelector(`[data-id="${CSS.escape(focus)}"]`)?.focus();

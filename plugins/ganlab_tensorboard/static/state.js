@@ -1,6 +1,6 @@
 // What the reader chose, in the address: in TensorBoard's, as `#ganlab&p.ganlab.view=compare`, so that it can be shared.
 const PREFIX = 'p.ganlab.';
-const LONGEST = 2000;
+const LONGEST = 4000;
 
 function top() {
   try {

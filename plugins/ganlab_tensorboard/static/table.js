@@ -1,69 +1,73 @@
-// The table of configurations: settings that differ, means with intervals, probabilities of improvement.
+// The table of configurations: name and chosen metric stay in view, then settings that differ, states, other metrics.
 import { el, number } from './dom.js';
 
 // More columns could not be read; labels name all settings.
 const MOST_SETTINGS = 60;
 
-/** The table. `sort` is a column's key, with a minus in front for falling. */
-export function table(data, rows, { sort, onSort, onToggle }) {
-  const columns = columnsOf(data);
-  const key = sort.replace(/^-/, '');
-  const falling = sort.startsWith('-');
-  const column = columns.find((one) => one.key === key);
-  const sorted = column ? [...rows].sort((a, b) => order(column.value(a), column.value(b), falling)) : rows;
-  const head = columns.map((one) => {
+/** The table, and its rows in order. `made` keeps rows that have not changed since the last call. `look` has `sort` (a column's key, a minus in front for falling), `chosen` (a tag) and `statistics`. */
+export function table(data, rows, look, made, { onSort, onToggle, onPin, onAll }) {
+  const columns = columnsOf(data, look);
+  const key = look.sort.replace(/^-/, '');
+  const falling = look.sort.startsWith('-');
+  const head = columns.map((one, i) => {
     const mine = one.key === key;
-    const button = el(
-      'button',
-      { type: 'button', title: one.title, 'data-focus': `sort ${one.key}`, click: () => onSort(mine && !falling ? `-${one.key}` : mine ? '' : one.key) },
-      one.text,
-      mine ? (falling ? ' ▼' : ' ▲') : '',
-    );
-    return el('th', { scope: 'col', 'aria-sort': mine ? (falling ? 'descending' : 'ascending') : 'none' }, button, one.small ? el('small', {}, one.small) : null);
+    const next = mine && !falling ? `-${one.key}` : mine ? '' : one.key;
+    const button = el('button', { type: 'button', title: one.title, 'data-focus': `sort ${one.key}`, click: () => onSort(next) }, one.text, mine ? (falling ? ' ▼' : ' ▲') : '');
+    const all = el('input', { type: 'checkbox', checked: rows.every((row) => row.shown), 'aria-label': 'draw all rows', 'data-focus': 'draw all', change: () => onAll(all.checked) });
+    const direction = mine ? (falling ? 'descending' : 'ascending') : 'none';
+    return el('th', { scope: 'col', className: one.className ?? '', 'aria-sort': direction }, i ? null : all, button, one.small ? el('small', {}, one.small) : null);
   });
+  const sorted = sortedBy(columns.find((one) => one.key === key), rows, falling);
   const body = sorted.map((row) => {
-    const box = el('input', { type: 'checkbox', checked: row.shown, 'aria-label': `draw ${row.label}`, 'data-focus': `draw ${row.label}`, change: () => onToggle(row.label, box.checked) });
-    const swatch = el('span', { className: 'swatch' });
-    swatch.style.borderTopColor = row.colour;
-    swatch.style.borderTopStyle = row.dash.length ? 'dashed' : 'solid';
-    const cells = columns.slice(1).map((one) => one.cell(row));
-    return el('tr', {}, el('th', { scope: 'row' }, box, swatch, row.label), cells);
+    const stamp = [look.version, look.chosen, look.statistics, row.shown, row.pinned, row.colour].join();
+    const known = made.get(row.id);
+    if (known?.stamp === stamp) return known.line;
+    const box = el('input', { type: 'checkbox', checked: row.shown, 'aria-label': `draw ${row.label}`, 'data-focus': `draw ${row.label}`, change: () => onToggle(row, box.checked) });
+    box.style.accentColor = row.colour;
+    const pin = el('button', { type: 'button', className: 'pin', title: 'Keep on top', 'aria-label': `pin ${row.label}`, 'aria-pressed': String(row.pinned), 'data-focus': `pin ${row.label}`, click: () => onPin(row) }, row.pinned ? '★' : '☆');
+    const name = el('th', { scope: 'row', className: 'name', title: row.label }, el('div', {}, box, pin, swatch(row), el('span', {}, row.short)));
+    const line = el('tr', { className: row.pinned ? 'pinned' : '' }, name, columns.slice(1).map((one) => el('td', { className: one.className ?? '', title: one.hint?.(row) ?? '' }, ...one.cell(row))));
+    made.set(row.id, { stamp, line });
+    return line;
   });
-  return el('table', {}, el('thead', {}, el('tr', {}, head)), el('tbody', {}, body));
+  return { table: el('table', {}, el('thead', {}, el('tr', {}, head)), el('tbody', {}, body)), rows: sorted };
 }
 
-function columnsOf(data) {
-  const columns = [{ key: 'label', text: 'Configuration', title: 'Configuration', value: (row) => row.label }];
-  for (const name of (data.differing ?? []).slice(0, MOST_SETTINGS)) {
-    columns.push({
-      key: `s:${name}`,
-      text: name.split('.').slice(-2).join('.'),
-      title: name,
-      value: (row) => row.settings[name],
-      cell: (row) => el('td', { className: 'setting', title: String(row.settings[name] ?? '') }, number(row.settings[name])),
-    });
-  }
-  columns.push({ key: 'n', text: 'Runs', title: 'Runs and their state', value: (row) => row.runs.length, cell: runsCell });
-  for (const { tag, direction } of data.metrics ?? []) {
-    columns.push({
-      key: `m:${tag}`,
-      text: tag.replace(/^evaluation\//, ''),
-      title: tag,
-      small: 'mean [95% interval] or range',
-      value: (row) => row.last[tag]?.mean,
-      cell: (row) => el('td', {}, ...estimate(row.last[tag])),
-    });
-    if (!direction) continue;
-    columns.push({
-      key: `p:${tag}`,
-      text: 'P(better)',
-      title: `Probability that a run is better in ${tag}`,
-      small: direction === 'max' ? 'higher is better' : 'lower is better',
-      value: (row) => row.improvement[tag]?.probability,
-      cell: (row) => improvementCell(row, tag, data),
-    });
-  }
-  return columns;
+/** A piece of a row's line. */
+export function swatch(look) {
+  const piece = el('span', { className: 'swatch' });
+  piece.style.borderTopColor = look.colour;
+  piece.style.borderTopStyle = look.dash?.length ? 'dashed' : 'solid';
+  return piece;
+}
+
+function sortedBy(column, rows, falling) {
+  const sorted = column ? [...rows].sort((a, b) => order(column.value(a), column.value(b), falling)) : rows;
+  return [...sorted.filter((row) => row.pinned), ...sorted.filter((row) => !row.pinned)];
+}
+
+function columnsOf(data, { chosen, statistics }) {
+  const short = (name) => data.names?.[name] ?? name;
+  const settings = (data.differing ?? []).slice(0, MOST_SETTINGS).map((name) => ({
+    key: `s:${name}`,
+    text: short(name),
+    title: name,
+    className: 'setting',
+    value: (row) => row.settings[name],
+    hint: (row) => String(row.settings[name] ?? ''),
+    cell: (row) => [number(row.settings[name])],
+  }));
+  const metrics = (data.metrics ?? []).flatMap(({ tag, direction }) => {
+    const value = (row) => row.last[tag]?.mean;
+    const mean = { key: `m:${tag}`, text: short(tag), title: tag, small: statistics ? 'mean [95% interval] or range' : '', value, cell: (row) => (statistics ? estimate(row.last[tag]) : [number(value(row))]) };
+    const better = { key: `p:${tag}`, text: 'P(better)', title: `Probability that a run is better in ${tag}`, small: direction === 'max' ? 'higher is better' : 'lower is better', value: (row) => row.improvement[tag]?.probability, cell: (row) => improvement(row, tag, data) };
+    return statistics && direction ? [mean, better] : [mean];
+  });
+  const isMain = (one) => one.key.slice(2) === chosen;
+  const main = metrics.filter(isMain).map((one) => (one.key.startsWith('m:') ? { ...one, className: 'chosen' } : one));
+  const name = { key: 'label', text: 'Configuration', title: 'Configuration', className: 'name', value: (row) => row.label };
+  const runs = { key: 'n', text: 'Runs', title: 'Runs and their state', value: (row) => row.runs.length, cell: runsOf };
+  return [name, ...main, ...settings, runs, ...metrics.filter((one) => !isMain(one))];
 }
 
 function estimate(found) {
@@ -73,27 +77,24 @@ function estimate(found) {
   return [number(found.mean), el('small', {}, `${interval} n=${found.n}`)];
 }
 
-function improvementCell(row, tag, data) {
+function improvement(row, tag, data) {
   const found = row.improvement[tag];
-  if (!found) return el('td', {}, data.leading?.[tag] === row.label ? 'best, beyond chance' : '–');
+  if (!found) return [data.leading?.[tag] === row.label ? 'best, beyond chance' : '–'];
   const said = { better: 'better', worse: 'worse', open: 'may be chance' }[found.verdict] ?? '';
-  return el(
-    'td',
-    { title: `against ${found.against}; p = ${number(found.p)}, ${found.comparisons} differences looked at` },
-    `${number(found.probability)} [${number(found.low)}, ${number(found.high)}]`,
-    el('small', {}, `${said}, against ${found.against}`),
-  );
+  const why = `${said}, against ${found.against}; p = ${number(found.p)}, ${found.comparisons} differences looked at`;
+  return [`${number(found.probability)} [${number(found.low)}, ${number(found.high)}]`, el('small', { title: why }, `${said}, against ${found.against}`)];
 }
 
-function runsCell(row) {
+function runsOf(row) {
   const counts = new Map();
   for (const run of row.runs) counts.set(run.status, (counts.get(run.status) ?? 0) + 1);
   const unhealthy = row.runs.filter((run) => run.unhealthy).length;
-  const states = [...counts].map(([status, count]) => `${count} ${status}`);
-  return el('td', {}, row.runs.length, el('small', { className: unhealthy ? 'bad' : '' }, [...states, ...(unhealthy ? [`${unhealthy} unhealthy`] : [])].join(', ')));
+  const states = [...counts].map(([status, count]) => (count === row.runs.length && status === 'completed' ? count : `${count} ${status}`));
+  return [states.join(', '), unhealthy ? el('span', { className: 'bad' }, `, ${unhealthy} unhealthy`) : ''];
 }
 
-function order(a, b, falling) {
+/** The order of two values; missing ones come last either way. */
+export function order(a, b, falling) {
   const missing = (value) => value === undefined || value === null;
   if (missing(a) || missing(b)) return missing(a) - missing(b);
   const rising = typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b), 'en', { numeric: true });

@@ -41,11 +41,33 @@ const PUOR = [
   [45, 0, 75],
 ];
 
+function mixed(stops, part) {
+  const place = Math.max(0, Math.min(1, part)) * (stops.length - 1);
+  const low = Math.min(stops.length - 2, Math.floor(place));
+  return stops[low].map((one, i) => Math.round(one + (stops[low + 1][i] - one) * (place - low)));
+}
+
 /** Red, green and blue of a deviation from -1 to 1: orange below, violet above. */
 export function diverging(part) {
-  const place = (Math.max(-1, Math.min(1, part)) + 1) * 3;
-  const low = Math.min(5, Math.floor(place));
-  return PUOR[low].map((one, i) => Math.round(one + (PUOR[low + 1][i] - one) * (place - low)));
+  return mixed(PUOR, (Math.max(-1, Math.min(1, part)) + 1) / 2);
+}
+
+// From dark to light, as seen by anybody: a few colours of viridis, without its ends, which a background hides.
+const RAMP = [
+  [65, 68, 135],
+  [42, 120, 142],
+  [34, 168, 132],
+  [122, 195, 64],
+  [214, 190, 30],
+];
+
+/** A colour for each value of a setting: numbers that are many from dark to light, others as lines have them. */
+export function palette(values) {
+  const known = [...new Set(values.filter((value) => value !== undefined && value !== null))];
+  const ramp = known.length > 3 && known.every((value) => typeof value === 'number');
+  known.sort(ramp ? (a, b) => a - b : undefined);
+  const colours = new Map(known.map((value, i) => [value, ramp ? `rgb(${mixed(RAMP, (isDark() ? 0.25 : 0) + (0.75 * i) / (known.length - 1)).join(', ')})` : ink(i).colour]));
+  return { of: (value) => colours.get(value) ?? named('dim'), known };
 }
 
 function apply() {
