@@ -33,6 +33,7 @@ _INSTALL = {
     "keras": INSTALL_TENSORFLOW,
     "ot": install("eval"),
     "tensorflow_datasets": install("tfds"),
+    "onnx": install("onnx"),
     "tf2onnx": install("onnx"),
     "submitit": install("slurm"),
     "ray": install("ray"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ganlab_certify.attacks import attacked_constant
-    from ganlab_certify.certifying import Certified, certify
+    from ganlab_certify.certifying import Certified, certify, certify_model
     from ganlab_certify.distance import CertifiedDistance, certify_distance
     from ganlab_certify.interval import Lipschitz, Samples, W1Interval, w1_interval
     from ganlab_certify.rungs import Rung, ladder
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Loaded when first used: some import TensorFlow.
 _LAZY = {
     "attacks": ["attacked_constant"],
-    "certifying": ["Certified", "certify"],
+    "certifying": ["Certified", "certify", "certify_model"],
     "distance": ["CertifiedDistance", "certify_distance"],
     "interval": ["Lipschitz", "Samples", "W1Interval", "w1_interval"],
     "rungs": ["Rung", "ladder"],
@@ -39,6 +39,7 @@ __all__ = [
     "attacked_constant",
     "certify",
     "certify_distance",
+    "certify_model",
     "ladder",
     "w1_interval",
 ]

@@ -1,10 +1,12 @@
-"""How steep a run's critic is: certificates from above, an attack from below."""
+"""How steep a critic is: certificates from above, an attack from below."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -21,8 +23,10 @@ from ganlab.engine import (
     restore,
     sampler,
 )
+from ganlab.functional import named_weights
 from ganlab.runs import RunDirectory
 from ganlab_certify.attacks import attacked_constant
+from ganlab_certify.models import open_model
 from ganlab_certify.rungs import RUNGS, Rung, ladder
 
 # Starts of the attack: half examples, half samples.
@@ -36,13 +40,13 @@ class Certified:
     """Bounds of a critic's Lipschitz constant in the Euclidean norm.
 
     Attributes:
-        step: Generator updates done.
+        step: Generator updates done; None for a model's file.
         lower: The steepest slope that was found: the constant is at least this.
         seconds: How long that search took.
         rungs: The certificates, from the cheapest to the tightest.
     """
 
-    step: int
+    step: int | None
     lower: float
     seconds: float
     rungs: list[Rung]
@@ -66,14 +70,61 @@ def certify(
     effective = scorer.effective()
     real = first_examples(experiment.dataset, _STARTS // 2, experiment.seed)
     starts = np.concatenate([real, sampler(experiment, state)(_STARTS // 2, seed=0)])
-    began = time.monotonic()
-    # Certificates hold for every label, and an attack under one of them is a bound from below.
-    labels = tf.zeros([len(starts)], tf.int64) if state.critic.network.conditional else None
-    lower = attacked_constant(scorer.critic(effective, labels), starts, steps=_STEPS, seconds=seconds)
-    taken = time.monotonic() - began
+    # Every class in turn; certificates hold for all.
+    labels = tf.range(len(starts), dtype=tf.int64) % (experiment.dataset.classes or 1)
+    critic = scorer.critic(effective, labels if state.critic.network.conditional else None)
     box = starts.min(axis=0), starts.max(axis=0)
-    climbed = certificates(state, effective, seconds, box, RUNGS if rungs is None else rungs)
-    return Certified(state.step, lower, taken, climbed)
+    asked = RUNGS if rungs is None else rungs
+    return _bounded(state.step, critic, starts, lambda: certificates(state, effective, seconds, box, asked), seconds)
+
+
+def certify_model(
+    path: str | os.PathLike[str],
+    *,
+    seconds: float = 60.0,
+    rungs: Sequence[str] | None = None,
+    box: tuple[float, float] | None = None,
+) -> Certified:
+    """Bounds the Lipschitz constant of the critic in a file: `.keras`, ONNX, or safetensors and a description.
+
+    Args:
+        path: The file. Its first input is the example, and a second one the label as ones and zeros. Labels vary over
+            the classes, and the bound holds for each.
+        seconds: As for `ganlab.Run.certify`.
+        rungs: Likewise.
+        box: The least and the largest value of a number of an example, for the rung `box`; the attack starts there.
+            None starts it at normal numbers.
+
+    Raises:
+        ConfigError: The file cannot be used, or a rung is unknown.
+        MissingDependencyError: It is an ONNX file, and `onnx` is not installed.
+    """
+    model = open_model(Path(path))()
+    weights = {name: variable.value for name, variable in named_weights(model).items()}
+    shape, random = (_STARTS, *model.inputs[0].shape[1:]), np.random.default_rng(0)
+    starts = random.standard_normal(shape) if box is None else random.uniform(*box, size=shape)
+    labels = [tf.one_hot(tf.range(_STARTS) % each.shape[1], each.shape[1]) for each in model.inputs[1:]]
+
+    def critic(x: tf.Tensor) -> tf.Tensor:
+        return tf.reshape(model([x, *labels] if labels else x, training=False), [-1])
+
+    def climbed() -> list[Rung]:
+        ends = None if box is None else (np.full(shape[1:], box[0]), np.full(shape[1:], box[1]))
+        return ladder(model, weights, seconds=seconds, box=ends, rungs=RUNGS if rungs is None else tuple(rungs))
+
+    return _bounded(None, critic, starts.astype(np.float32), climbed, seconds)
+
+
+def _bounded(
+    step: int | None,
+    critic: Callable[[tf.Tensor], tf.Tensor],
+    starts: np.ndarray,
+    climbed: Callable[[], list[Rung]],
+    seconds: float,
+) -> Certified:
+    began = time.monotonic()
+    lower = attacked_constant(critic, starts, steps=_STEPS, seconds=seconds)
+    return Certified(step, lower, time.monotonic() - began, climbed())
 
 
 def certificates(

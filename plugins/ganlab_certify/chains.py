@@ -22,7 +22,8 @@ class Stage:
         lower: The least slope of each unit's activation, `(units,)`.
         upper: The largest, likewise.
         group: Above 1, the activation sorts groups of this many neighbours, and `lower` and `upper` are -1 and 1.
-        kink: For a piecewise linear activation with one kink at zero, its slope below; the slope above is 1.
+        kink: For piecewise linear activations with one kink at zero, their slopes below, `(units,)`; the slope above is
+            1, and so is that below of units which are passed on.
         apply: The activation, on arrays; None where intervals cannot be pushed through it.
     """
 
@@ -31,7 +32,7 @@ class Stage:
     lower: np.ndarray
     upper: np.ndarray
     group: int = 1
-    kink: float | None = None
+    kink: np.ndarray | None = None
     apply: Callable[[np.ndarray], np.ndarray] | None = None
 
     @property

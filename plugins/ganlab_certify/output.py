@@ -25,13 +25,16 @@ def bounds_as_dict(bounds: Certified) -> dict[str, object]:
         "lower": bounds.lower,
         "upper": bounds.upper,
         "seconds": bounds.seconds,
-        "rungs": [{"rung": r.name, "bound": r.bound, "seconds": r.seconds, "note": r.note} for r in bounds.rungs],
+        "rungs": [
+            {"rung": r.name, "bound": r.bound, "by_label": r.by_label, "seconds": r.seconds, "note": r.note}
+            for r in bounds.rungs
+        ],
     }
 
 
-def show_bounds(run: Path, bounds: Certified) -> None:
-    """Prints bounds of a critic's constant as a table."""
-    say(f"{line(run)}, step {bounds.step}: the critic's Lipschitz constant\n")
+def show_bounds(source: Path, bounds: Certified) -> None:
+    """Prints bounds of the constant of a critic, of a run or a file, as a table."""
+    say(f"{line(source)}{'' if bounds.step is None else f', step {bounds.step}'}: the critic's Lipschitz constant\n")
     rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
     for rung in bounds.rungs:
         bound = "" if rung.bound is None else f"{rung.bound:.5g}"

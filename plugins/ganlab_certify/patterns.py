@@ -89,17 +89,20 @@ def _children(node: _Node, at: int, unit: int, order: itertools.count[int]) -> S
     slope = stage.matrix[unit] @ ways
     offset = float(stage.matrix[unit] @ origin + stage.bias[unit])
     length = float(np.linalg.norm(slope))
+    below = 0.0 if stage.kink is None else float(stage.kink[unit])
     children = []
-    for above in (True, False):
+    for above in (True, False) if below != 1 else (True,):
         faces = node.faces
-        if length > 0:
+        if below == 1:
+            pass  # passed on, with one slope
+        elif length > 0:
             face = np.append(-slope, offset) if above else np.append(slope, -offset)
             faces = np.vstack([faces, face / length])
             if not _has_inside(faces):
                 continue
         elif (offset > 0) != above:
             continue
-        value = 1.0 if above else float(stage.kink or 0.0)
+        value = 1.0 if above else below
         lower, upper = stage.lower.copy(), stage.upper.copy()
         lower[unit] = upper[unit] = value
         stages = list(node.chain.stages)

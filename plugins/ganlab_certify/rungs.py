@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ganlab.errors import ConfigError, nearest
 from ganlab.lazy import keras
 from ganlab.lipschitz import certificate
 from ganlab_certify.averaged import averaged_bound
+from ganlab_certify.blocks import blockwise_bounds
 from ganlab_certify.boxes import within
 from ganlab_certify.chains import Chain, UnsuitableError
-from ganlab_certify.keras_chains import chain_of
+from ganlab_certify.keras_networks import network_of
+from ganlab_certify.networks import Network
 from ganlab_certify.patterns import exact_constant
 from ganlab_certify.semidefinite import semidefinite_bound
-from ganlab_certify.splitting import split_bound
+from ganlab_certify.splitting import split_bound, split_everywhere
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
     Box = tuple[np.ndarray, np.ndarray]
     Found = tuple[float | None, str]  # a bound, and its note
+    # A network as a chain for each label, itself, or the reason why there is none.
+    Taken = list[Chain] | Network | str
 
 RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 # Where a search over all pieces has a chance to end, and where a box can be split along all its sides.
@@ -40,12 +46,14 @@ class Rung:
         bound: The critic's Lipschitz constant is at most this; None if the rung does not suit the critic.
         seconds: How long it took.
         note: The reason for None, or what the bound holds for.
+        by_label: The bound for each label, where these were bounded apart; `bound` is the largest.
     """
 
     name: str
     bound: float | None
     seconds: float
     note: str = ""
+    by_label: tuple[float, ...] = ()
 
 
 def ladder(
@@ -63,10 +71,14 @@ def ladder(
     - `semidefinite`: LipSDP (Fazlyab et al., 2019), one multiplier for each unit.
     - `box`: for points of a box: the same with the slopes that activations have there, or, of rectifiers and up to six
       inputs, from ever smaller parts of the box.
-    - `exact`: the steepest of all linear pieces of a critic with rectifiers, by branch and bound.
+    - `exact`: the steepest of all linear pieces of a critic with rectifiers, by branch and bound; of more than 64 units
+      and at most six inputs, up to a hundredth, from ever smaller parts of the sphere of directions.
 
-    All but the first suit critics without branches, of dense layers, or of convolutions small enough to be written out
-    as matrices.
+    The first suits most critics. The others suit those whose layers are linear, or activations with known slopes,
+    branches included; all but `semidefinite` those whose matrices are small enough to be written out. Of larger ones,
+    `semidefinite` takes sparse matrices and one multiplier for each channel.
+
+    Of a critic that takes labels a bound holds for each, and is the largest of theirs.
 
     Args:
         critic: A built model.
@@ -84,37 +96,52 @@ def ladder(
     for name in rungs:
         if name not in RUNGS:
             raise ConfigError(f"There is no certificate {name!r}.{nearest(name, RUNGS)} There are: {', '.join(RUNGS)}.")
-    chain: Chain | str = ""
+    network: Taken = ""
     if set(rungs) - {"products"}:
         try:
-            chain = chain_of(critic, weights)
+            network = network_of(critic, weights)
+            network = network.chains()
         except UnsuitableError as reason:
-            chain = f"The critic is not a chain of matrices and activations: {reason}."
+            if isinstance(network, str):
+                network = f"The critic is not made of matrices and activations: {reason}."
 
-    def products() -> Found:
+    def products() -> list[Found]:
         certified = certificate(critic)
-        return certified(weights), certified.missing or ""
+        return [(certified(weights), certified.missing or "")]
 
-    return [_timed(name, products if name == "products" else _of_chain(name, chain, seconds, box)) for name in rungs]
+    return [
+        _timed(name, products if name == "products" else _of_network(name, network, seconds, box)) for name in rungs
+    ]
 
 
-def _timed(name: str, compute: Callable[[], Found]) -> Rung:
+def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
     began = time.monotonic()
-    bound, note = compute()
-    return Rung(name, bound, time.monotonic() - began, note)
+    # Threads of numpy's linear algebra wait for each other busily: with something else on a core, seconds are minutes.
+    with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
+        found = compute()
+    bounds = [bound for bound, _ in found if bound is not None]
+    note = next((note for _, note in found if note), "")
+    if len(bounds) < len(found):
+        return Rung(name, None, time.monotonic() - began, note)
+    return Rung(name, max(bounds), time.monotonic() - began, note, tuple(bounds) if len(bounds) > 1 else ())
 
 
-def _of_chain(name: str, chain: Chain | str, seconds: float, box: Box | None) -> Callable[[], Found]:
-    """Computes a rung of a network that is a chain; of another one, `chain` is the reason why it is not."""
-    if isinstance(chain, str):
-        return lambda: (None, chain)
-    compute = {
-        "averaged": lambda: (averaged_bound(chain), ""),
-        "semidefinite": lambda: (_semidefinite(chain, seconds), ""),
-        "box": lambda: _within(chain, box, seconds),
-        "exact": lambda: _exact(chain, seconds),
+def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> Callable[[], list[Found]]:
+    """Computes a rung for each label."""
+    if isinstance(network, str):
+        return lambda: [(None, network)]
+    if isinstance(network, Network):
+        if name == "semidefinite":
+            return lambda: [(bound, "") for bound in blockwise_bounds(network, seconds=seconds)]
+        return lambda: [(None, "The critic's matrices are too large to write out.")]
+    each = seconds / len(network)
+    compute: dict[str, Callable[[Chain], Found]] = {
+        "averaged": lambda chain: (averaged_bound(chain), ""),
+        "semidefinite": lambda chain: (_semidefinite(chain, each), ""),
+        "box": lambda chain: _within(chain, box, each),
+        "exact": lambda chain: _exact(chain, each),
     }
-    return compute[name]
+    return lambda: [compute[name](chain) for chain in network]
 
 
 def _semidefinite(chain: Chain, seconds: float) -> float:
@@ -132,11 +159,12 @@ def _within(chain: Chain, box: Box | None, seconds: float) -> Found:
 
 
 def _exact(chain: Chain, seconds: float) -> Found:
-    units = sum(len(stage.bias) for stage in chain.stages)
-    if units > _SMALL:
+    units = sum(int((stage.radius > 0).sum()) for stage in chain.stages)
+    if units > _SMALL and (chain.inputs > _FEW or not chain.of_rectifiers):
         return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}."
     try:
-        lower, upper = exact_constant(chain, seconds=seconds)
+        search = split_everywhere if units > _SMALL else exact_constant
+        lower, upper = search(chain, seconds=seconds)
     except UnsuitableError as reason:
         return None, f"The critic has no linear pieces: {reason}."
-    return upper, "" if lower == upper else f"not finished; at least {lower:.4g}"
+    return upper, "" if upper <= 1.0101 * lower else f"not finished; at least {lower:.4g}"

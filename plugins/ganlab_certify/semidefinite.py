@@ -11,14 +11,19 @@ part no larger than `radius` times its input, and with any positive weights `r` 
 
 The score's slope is at most `sqrt(last' Y last)`. Every choice of `r` gives a sound bound; the best one is that of the
 semidefinite program. The bound is convex in all `r`, and is lowered here by L-BFGS. For activations that sort groups,
-all that is used is that a group's output changes no more than its input, so that a group shares one `r`.
+all that is used is that a group's output changes no more than its input, so that a group shares one `r`. Units of
+radius zero, of branches that are passed on, take no part in R: with P the inverse of R - S on the others and zero
+elsewhere, the first term is
+
+    centre (S + S P S) centre.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -57,30 +62,40 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
     best = _value(chain, logs)[0]
     units = sum(len(stage.bias) for stage in chain.stages)
     for weight in _BARRIERS:
-        logs = _descended(chain, logs, weight / units, end, tolerance)
+        logs = descended(lambda there, barrier=weight / units: _value(chain, there, barrier), logs, end, tolerance)
         best = min(best, _value(chain, logs)[0])
         if time.monotonic() > end:
             break
     return math.exp(best) * (1 + _MARGIN)
 
 
-def _descended(chain: Chain, logs: np.ndarray, barrier: float, end: float, tolerance: float) -> np.ndarray:
-    """The weights after L-BFGS, from these; only such with a finite bound."""
+def descended(
+    function: Callable[[np.ndarray], tuple[float, np.ndarray]], logs: np.ndarray, end: float, tolerance: float
+) -> np.ndarray:
+    """The weights after L-BFGS, from these; only such with a finite bound.
+
+    Args:
+        function: Half the logarithm of the squared bound, and its gradient, of the logarithms of weights; it may raise
+            StopIteration.
+        logs: Where to start.
+        end: When to stop, as `time.monotonic` has it.
+        tolerance: The progress of ten steps that is worth more.
+    """
     from scipy.optimize import OptimizeResult, minimize
 
-    value = before = _value(chain, logs, barrier)[0]
-    since = 0
+    value = before = function(logs)[0]
+    since, reached = 0, logs
     if not math.isfinite(value):
         return logs
 
     def bounded(there: np.ndarray) -> tuple[float, np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is one without a bound
-            found, gradient = _value(chain, there, barrier)
+            found, gradient = function(there)
         return found if math.isfinite(found) else value + _WORSE, gradient
 
     def look(intermediate_result: OptimizeResult) -> None:
-        nonlocal value, before, since
-        value = float(intermediate_result.fun)
+        nonlocal value, before, since, reached
+        value, reached = float(intermediate_result.fun), intermediate_result.x.copy()
         since += 1
         if value < before - tolerance:
             before, since = value, 0
@@ -88,8 +103,9 @@ def _descended(chain: Chain, logs: np.ndarray, barrier: float, end: float, toler
             raise StopIteration
 
     options = {"maxcor": _MEMORY, "ftol": 0.0, "gtol": 0.0}
-    found = minimize(bounded, logs, jac=True, method="L-BFGS-B", callback=look, options=options)
-    return np.asarray(found.x)
+    with contextlib.suppress(StopIteration):
+        minimize(bounded, logs, jac=True, method="L-BFGS-B", callback=look, options=options)
+    return reached
 
 
 def _first(stages: Sequence[Stage]) -> np.ndarray:
@@ -105,18 +121,21 @@ def _first(stages: Sequence[Stage]) -> np.ndarray:
 
 
 def _next(stage: Stage, s: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The next stage's `Y`, and `(R - S)^-1`.
+    """The next stage's `Y`, and P.
 
     Raises:
         LinAlgError: These weights are too small.
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    np.linalg.cholesky(np.diag((1 - _POSITIVE) * r) - s)
-    factor = cho_factor(np.diag(r) - s, lower=True, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(r)), check_finite=False)
+    free = np.flatnonzero(stage.radius)
+    among = s[np.ix_(free, free)]
+    np.linalg.cholesky(np.diag((1 - _POSITIVE) * r[free]) - among)
+    factor = cho_factor(np.diag(r[free]) - among, lower=True, check_finite=False)
+    inverse = np.zeros_like(s)
+    inverse[np.ix_(free, free)] = cho_solve(factor, np.eye(len(free)), check_finite=False)
     inverse = (inverse + inverse.T) / 2
-    middle = r[:, None] * inverse * r - np.diag(r)
+    middle = s + s @ inverse @ s
     return stage.centre[:, None] * middle * stage.centre + np.diag(stage.radius**2 * r), inverse
 
 
@@ -140,19 +159,21 @@ def _value(chain: Chain, logs: np.ndarray, barrier: float = 0.0) -> tuple[float,
         except np.linalg.LinAlgError:
             return math.inf, np.zeros_like(logs)
         if barrier:
-            walls += float(np.log(r).sum() + np.linalg.slogdet(inverse)[1])
-        kept.append((r, inverse))
+            free = np.flatnonzero(stage.radius)
+            walls += float(np.log(r[free]).sum() + np.linalg.slogdet(inverse[np.ix_(free, free)])[1])
+        kept.append((r, (s + s.T) / 2, inverse))
     total = float(chain.last @ squared @ chain.last)
     if not (math.isfinite(total) and total > 0):
         return math.inf, np.zeros_like(logs)
     # Backwards: `back` is the derivative by the stage's Y, a symmetric matrix.
     back, gradients = np.outer(chain.last, chain.last) / (2 * total), []
-    for stage, (r, inverse) in zip(chain.stages[::-1], kept[::-1], strict=True):
+    for stage, (r, s, inverse) in zip(chain.stages[::-1], kept[::-1], strict=True):
         of_middle = stage.centre[:, None] * back * stage.centre
-        by_r = stage.radius**2 * np.diag(back) - np.diag(of_middle) + 2 * ((of_middle * inverse) @ r)
-        by_inverse = r[:, None] * of_middle * r
-        by_difference = -inverse @ by_inverse @ inverse - barrier * inverse
-        by_r = (by_r + np.diag(by_difference)) * r + barrier
+        across = inverse @ s
+        onward = of_middle + across @ of_middle  # (1 + P S) times it
+        by_s = onward + onward @ across.T + barrier * inverse
+        by_r = stage.radius**2 * np.diag(back) - np.einsum("ij,jk,ik->i", across, of_middle, across, optimize=True)
+        by_r = (by_r - barrier * np.diag(inverse)) * r + barrier * (stage.radius > 0)
         gradients.append(by_r.reshape(-1, stage.group).sum(axis=1))
-        back = stage.matrix.T @ -by_difference @ stage.matrix
+        back = stage.matrix.T @ by_s @ stage.matrix
     return math.log(total) / 2 + barrier * walls, np.concatenate(gradients[::-1])

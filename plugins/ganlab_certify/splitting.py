@@ -1,8 +1,9 @@
-"""The Lipschitz constant within a box of few dimensions, by splitting the box."""
+"""The Lipschitz constant within a box of few dimensions, or everywhere, by splitting boxes."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,8 +18,41 @@ _PAIRS, _TRIED = 16, 4
 _SMALLEST = 1e-9
 
 
+def split_everywhere(chain: Chain, *, seconds: float = 60.0, tolerance: float = 0.01) -> tuple[float, float]:
+    """Bounds of a chain's Lipschitz constant on all of space, as `split_bound` has them in a box.
+
+    A chain of rectifiers f with biases b is `f(x) = F(x / r, 1) r`, where F has the biases b s / r for a further input
+    s and is homogeneous: its slopes by x are the same along rays. So the slopes at all x are those of F on the cube's
+    sides s = 1 and x_i = +-1, with s from 0 to 1, which boxes of as many dimensions as x cover; r is any length.
+    """
+    if not chain.of_rectifiers:
+        raise UnsuitableError("only rectifiers, with one kink at zero, are homogeneous")
+    n, stages = chain.inputs, []
+    first = chain.stages[0] if chain.stages else None
+    kinks = np.zeros(1) if first is None else np.abs(first.bias) / np.linalg.norm(first.matrix, axis=1).clip(1e-12)
+    scale = 4.0 * float(np.median(kinks)) or 1.0
+    for stage in chain.stages:
+        assert stage.kink is not None
+        matrix = np.block([[stage.matrix, stage.bias[:, None] / scale], [np.zeros(stage.matrix.shape[1]), np.ones(1)]])
+        lower, upper, kink = (np.append(x, 1.0) for x in (stage.lower, stage.upper, stage.kink))
+        bias = np.zeros(len(matrix))
+        stages.append(replace(stage, matrix=matrix, bias=bias, lower=lower, upper=upper, kink=kink))
+    cone = Chain(tuple(stages), np.append(chain.last, chain.bias / scale), 0.0)
+    low, high = np.tile(np.append(-np.ones(n), 0.0), (2 * n + 1, 1)), np.ones((2 * n + 1, n + 1))
+    low[0, n] = 1.0
+    for i in range(n):
+        high[1 + i, i], low[1 + n + i, i] = -1.0, 1.0
+    return split_bound(cone, low, high, seconds=seconds, tolerance=tolerance, counted=n)
+
+
 def split_bound(
-    chain: Chain, low: np.ndarray, high: np.ndarray, *, seconds: float = 60.0, tolerance: float = 0.01
+    chain: Chain,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    seconds: float = 60.0,
+    tolerance: float = 0.01,
+    counted: int | None = None,
 ) -> tuple[float, float]:
     """Bounds of a chain's Lipschitz constant within a box, by bounds in ever smaller boxes.
 
@@ -28,10 +62,11 @@ def split_bound(
 
     Args:
         chain: A chain of rectifiers.
-        low: The least value of each input, `(inputs,)`.
+        low: The least value of each input, `(inputs,)`, or of several boxes, `(boxes, inputs)`.
         high: The largest.
         seconds: When to stop; the bounds are sound then, too.
         tolerance: It stops too where the bounds are this close, relative to the lower one.
+        counted: The number of inputs, from the first, by which slopes are taken; None for all.
 
     Returns:
         The steepest slope at a point of the box, and an upper bound.
@@ -43,11 +78,12 @@ def split_bound(
         raise UnsuitableError("only rectifiers, with one kink at zero, keep one slope in a small box")
     end, best = time.monotonic() + seconds, 0.0
     norms = [(np.linalg.norm(stage.matrix, axis=1), float(np.linalg.norm(stage.matrix, 2))) for stage in chain.stages]
+    counted = chain.inputs if counted is None else counted
     widest = max([chain.inputs, *(len(stage.bias) for stage in chain.stages)])
     count = max(1, min(_MOST, _NUMBERS // (widest * chain.inputs)))
-    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    low, high = (np.asarray(end, np.float64).reshape(-1, chain.inputs) for end in (low, high))
     # Upper bounds, middles and half widths of the boxes left.
-    uppers, middles, halves = np.array([np.inf]), (low + high)[None] / 2, (high - low)[None] / 2
+    uppers, middles, halves = np.full(len(low), np.inf), (low + high) / 2, (high - low) / 2
     smallest = _SMALLEST * float(halves.max())
     while time.monotonic() < end:
         order = np.argsort(-uppers)
@@ -58,7 +94,7 @@ def split_bound(
         uppers, middles, halves = uppers[:open_boxes], middles[:open_boxes], halves[:open_boxes]
         taken = slice(0, (count + 1) // 2)
         middle, half = _halved(middles[taken], halves[taken])
-        slopes, bounds = _bounds(chain, norms, middle, half, best * (1 + tolerance))
+        slopes, bounds = _bounds(chain, norms, middle, half, best * (1 + tolerance), counted)
         bounds = np.minimum(bounds, np.repeat(uppers[taken], 2))
         best = max(best, float(slopes.max()))
         uppers = np.concatenate([uppers[taken.stop :], bounds])
@@ -80,7 +116,12 @@ def _halved(middles: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _bounds(
-    chain: Chain, norms: list[tuple[np.ndarray, float]], middle: np.ndarray, half: np.ndarray, enough: float
+    chain: Chain,
+    norms: list[tuple[np.ndarray, float]],
+    middle: np.ndarray,
+    half: np.ndarray,
+    enough: float,
+    counted: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The slope in the middle of each box, and a bound of the slopes in it, each `(boxes,)`; tighter above `enough`.
 
@@ -94,8 +135,8 @@ def _bounds(
     error, wrong = np.zeros(boxes), np.zeros(boxes)  # their lengths: of the output, and of its derivative
     at, passed, kept = middle, [], []
     for stage, (rows, norm) in zip(chain.stages, norms, strict=True):
-        below = float(stage.kink or 0.0)
-        steepest = max(1.0, abs(below))
+        below = np.zeros(len(stage.bias)) if stage.kink is None else stage.kink
+        steepest = max(1.0, float(np.abs(below).max()))
         u, slopes = y @ stage.matrix.T + stage.bias, slopes @ stage.matrix.T
         wrong = wrong * norm
         spread = (np.abs(slopes) * half[:, :, None]).sum(axis=1) + rows * error[:, None]
@@ -107,8 +148,8 @@ def _bounds(
         radius = np.where(both, abs(1 - below) / 2, 0.0)
         # |f(u) - mean u| is between zero, at the kink, and this at the ends.
         gap = radius * np.maximum(most, -least) / 2
-        lengths = np.linalg.norm(slopes, axis=1)
-        kept.append((mean, radius, slopes, wrong))
+        lengths = np.linalg.norm(slopes[:, :counted], axis=1)
+        kept.append((mean, radius, slopes[:, :counted], wrong))
         y = mean * u + np.where(both, np.sign(1 - below) * gap, 0.0)
         error = error * steepest + np.linalg.norm(gap, axis=1)
         wrong = wrong * steepest + np.linalg.norm(radius * lengths, axis=1)
@@ -123,17 +164,18 @@ def _bounds(
         rest += np.linalg.norm(loose, axis=1) * off
         parts.append(loose[:, None] * derivative)
         gradient, slope = (gradient * mean) @ stage.matrix, (slope * signs) @ stage.matrix
+    gradient, slope = gradient[:, :counted], slope[:, :counted]
     bounds = _longest(gradient, np.concatenate(parts, axis=2)) if parts else np.linalg.norm(gradient, axis=1)
     bounds = (bounds + rest) * (1 + 1e-9)
     kinks = sum(((radius > 0).sum(axis=1) for _, radius, _, _ in kept), np.zeros(boxes, int))
     few = np.flatnonzero((kinks <= _TRIED) & (bounds > enough))
     if len(few):
         slopes_of = [(mean[few], radius[few]) for mean, radius, _, _ in kept]
-        bounds[few] = np.minimum(bounds[few], _steepest_pattern(chain, slopes_of) * (1 + 1e-9))
+        bounds[few] = np.minimum(bounds[few], _steepest_pattern(chain, slopes_of, counted) * (1 + 1e-9))
     return np.linalg.norm(slope, axis=1), bounds
 
 
-def _steepest_pattern(chain: Chain, slopes: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def _steepest_pattern(chain: Chain, slopes: list[tuple[np.ndarray, np.ndarray]], counted: int | None) -> np.ndarray:
     """The longest gradient over all patterns of the at most `_TRIED` rectifiers with both signs, `(boxes,)`.
 
     `slopes` has the mean and the radius of the slopes of each stage, each `(boxes, units)`.
@@ -150,7 +192,7 @@ def _steepest_pattern(chain: Chain, slopes: list[tuple[np.ndarray, np.ndarray]])
         for stage, (mean, radius), number in zip(chain.stages[::-1], slopes[::-1], numbers[::-1], strict=True):
             signs = np.where(pattern >> np.maximum(number, 0) & 1, 1.0, -1.0)
             gradient = (gradient * (mean + signs * radius)) @ stage.matrix
-        longest = np.maximum(longest, np.linalg.norm(gradient, axis=1))
+        longest = np.maximum(longest, np.linalg.norm(gradient[:, :counted], axis=1))
     return longest
 
 

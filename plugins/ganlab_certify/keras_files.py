@@ -1,0 +1,87 @@
+"""Files of the format `.keras`, opened by Keras after the claims that they make are checked."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ganlab.lazy import keras
+from ganlab_certify.blueprints import UnreadableError
+
+_CONFIG, _WEIGHTS, _MOST_LAYERS = 2**23, "model.weights.h5", 1000
+# Parts of Keras that files name, beside layers: none reads a file or runs code of its own.
+_MODULES = ("keras.initializers", "keras.regularizers", "keras.constraints", "keras.dtype_policies", "builtins")
+_LAYERS = re.compile(
+    "InputLayer|Dense|(Depthwise)?Conv[123]D|Conv[123]DTranspose|Activation|(Leaky|P)?ReLU|ELU|Softmax|Add|Subtract|"
+    "Average|Maximum|Minimum|Concatenate|Identity|Flatten|Reshape|Permute|(ZeroPadding|Cropping|UpSampling)[123]D|"
+    "(Global)?(Average|Max)Pooling[123]D|RepeatVector|Rescaling|(Layer|Group|RMS|Batch)Normalization|Dropout"
+)
+
+
+def check(data: bytes) -> None:
+    """Checks a file as far as that needs no Keras.
+
+    Raises:
+        UnreadableError: It is damaged, expands to more than it should, or names what is not a plain layer.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        if len(members) > 16 or sum(member.file_size for member in members) > max(4 * len(data), 2**24):
+            raise UnreadableError(f"its {len(members)} members expand to much more than its {len(data):,} bytes")
+        if archive.getinfo("config.json").file_size > _CONFIG:
+            raise UnreadableError(f"its config.json has more than {_CONFIG >> 20} MiB")
+        config = json.loads(archive.read("config.json"))
+        archive.getinfo(_WEIGHTS)
+    layers = list(_named(config))
+    if len(layers) > _MOST_LAYERS:
+        raise UnreadableError(f"it has {len(layers):,} layers, more than {_MOST_LAYERS:,}")
+
+
+def _named(value: Any) -> Iterator[str]:
+    """The layers that a configuration names, each checked."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _named(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _named(item)
+        kind, module = value.get("class_name"), value.get("module")
+        if kind in ("Functional", "Sequential", "DTypePolicy", "__tuple__", "__keras_tensor__") or kind is None:
+            return
+        plain = bool(_LAYERS.fullmatch(str(kind)))
+        own = str(value.get("registered_name")).startswith("ganlab>")
+        if not own and not plain and module not in _MODULES:
+            raise UnreadableError(f"it has {kind!r} of {module!r}, which is not a layer that has a certificate")
+        if own or plain:
+            yield str(kind)
+
+
+def load(data: bytes, path: Path) -> keras.Model:
+    """The model of a file that was checked.
+
+    Raises:
+        UnreadableError: Its layers and its weights do not suit each other.
+    """
+    import h5py
+
+    import ganlab.layers  # noqa: F401 (whose layers it may name)
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        config, stored = archive.read("config.json").decode(), archive.read(_WEIGHTS)
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset) and (item.is_virtual or item.id.get_storage_size() < item.nbytes):
+            raise UnreadableError(f"its weight {name} is not all in the file")
+
+    with h5py.File(io.BytesIO(stored)) as weights:
+        weights.visititems(look)
+    with keras.StatelessScope(initialize_variables=False):  # makes no variable
+        numbers = keras.models.model_from_json(config).count_params()
+    if 2 * numbers > len(stored):
+        raise UnreadableError(f"its layers have {numbers:,} weights, and its weights have {len(stored):,} bytes")
+    return keras.saving.load_model(path, compile=False)

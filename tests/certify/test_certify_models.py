@@ -1,0 +1,266 @@
+"""`ganlab certify --model`: critics of foreign files have the numbers of the same network elsewhere, and no way in."""
+
+import io
+import json
+import os
+import time
+import zipfile
+from pathlib import Path
+
+import h5py
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf2onnx
+from click.testing import CliRunner
+from ganlab_certify import certify_model
+from ganlab_certify.certifying import restored
+from ganlab_certify.models import open_model
+from onnx import TensorProto, helper
+
+import ganlab
+from ganlab.cli import cli
+from ganlab.engine import Scorer
+from ganlab.functional import named_weights
+from ganlab.layers import ProjectionHead
+from ganlab.lipschitz import certificate
+
+layers = keras.layers
+
+
+def convolutional():
+    x = keras.Input((8, 8, 2))
+    y = layers.Conv2D(4, 4, strides=2, padding="same", activation="tanh")(x)
+    y = layers.AveragePooling2D(2)(layers.LeakyReLU(0.2)(layers.Conv2D(3, 3, padding="same")(y)))
+    return keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
+
+
+def residual():
+    x, label = keras.Input((8, 8, 2)), keras.Input((3,))
+    y = layers.Conv2D(4, 3, padding="same")(layers.ReLU()(layers.Conv2D(4, 3, padding="same")(x)))
+    shortcut = layers.Conv2D(4, 1, use_bias=False, padding="same")(layers.AveragePooling2D(2)(x))
+    y = layers.Add()([shortcut, layers.AveragePooling2D(2)(y)])
+    y = layers.GlobalAveragePooling2D()(layers.ReLU()(y))
+    return keras.Model([x, label], ProjectionHead()([y, label]))
+
+
+def planes():
+    x, label = keras.Input((8, 8, 2)), keras.Input((3,))
+    pixels = layers.UpSampling2D((8, 8))(layers.Reshape((1, 1, 3))(label))
+    y = layers.Conv2D(4, 4, strides=2, padding="same", activation="relu")(layers.Concatenate()([x, pixels]))
+    return keras.Model([x, label], layers.Dense(1)(layers.Flatten()(y)))
+
+
+def vectors():
+    x, label = keras.Input((3,)), keras.Input((2,))
+    y = layers.Dense(4, activation="sigmoid")(layers.Concatenate()([x, label]))
+    return keras.Model([x, label], layers.Dense(1)(y))
+
+
+def made(make):
+    model, random = make(), np.random.default_rng(1)
+    for variable in model.weights:
+        variable.assign(0.5 * random.normal(size=variable.shape))
+    return model
+
+
+def write_both(model, folder):
+    """The model as `.keras` and as ONNX."""
+    model.save(folder / "critic.keras")
+    inputs = [tf.TensorSpec((None, *x.shape[1:]), tf.float32, name=f"x{i}") for i, x in enumerate(model.inputs)]
+    (folder / "critic.onnx").write_bytes(tf2onnx.convert.from_keras(model, inputs, opset=17)[0].SerializeToString())
+    return [folder / "critic.keras", folder / "critic.onnx"]
+
+
+def inputs_of(model):
+    x = np.random.default_rng(2).normal(size=(6, *model.inputs[0].shape[1:])).astype(np.float32)
+    return [x, *(np.eye(y.shape[1], dtype=np.float32)[np.arange(6) % y.shape[1]] for y in model.inputs[1:])]
+
+
+def product(model):
+    return certificate(model)({name: np.asarray(each) for name, each in named_weights(model).items()})
+
+
+@pytest.mark.parametrize("make", [convolutional, residual, planes, vectors])
+def test_a_file_is_the_network_that_was_written(make, tmp_path):
+    model = made(make)
+    for path in write_both(model, tmp_path):
+        read = open_model(path)()
+        np.testing.assert_allclose(read(inputs_of(model)), model(inputs_of(model)), rtol=1e-5, atol=1e-5)
+        assert product(read) == product(model)
+
+
+@pytest.mark.slow
+def test_a_run_and_its_critic_in_files_have_the_same_numbers(trained, tmp_path):
+    run = trained(
+        "include 'base/toy.gin'\nexperiment.dataset = @datasets.gaussian_ring()\nexperiment.steps = 2\n"
+        "experiment.critic_steps = 1\nexperiment.batch_size = 16\narchitectures.mlp.width = 6\n"
+        "architectures.mlp.depth = 2\n"
+    )
+    _, state = restored(ganlab.Run(run))
+    model = state.critic.network.model
+    for name, variable in named_weights(model).items():
+        variable.assign(Scorer(state).effective()[name])
+    answers = []
+    for source in ([str(run)], *(["--model", str(path)] for path in write_both(model, tmp_path))):
+        result = CliRunner().invoke(cli, ["certify", *source, "--seconds", "5", "--json"])
+        assert result.exit_code == 0, result.output
+        answers.append({each["rung"]: each["bound"] for each in json.loads(result.stdout)["rungs"]})
+    for answer in answers[1:]:
+        for name in ("products", "averaged", "semidefinite", "exact"):
+            assert answer[name] == pytest.approx(answers[0][name], rel=1e-9)
+
+
+def safetensors(arrays):
+    """The bytes of a safetensors file."""
+    header, data = {}, b""
+    for name, array in arrays.items():
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    head = json.dumps(header).encode()
+    return len(head).to_bytes(8, "little") + head + data
+
+
+def test_a_network_of_pytorch_is_described(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    nn = torch.nn
+    network = nn.Sequential(
+        *(nn.Conv2d(2, 6, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(6, 4, 3, 2, 1, groups=2, bias=False)),
+        *(nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(16, 1)),
+    )
+    network(torch.randn(64, 2, 8, 8))  # moves the averages of the normalization
+    network.eval()
+    arrays = {name: np.float32(value.numpy()) for name, value in network.state_dict().items() if value.ndim}
+    (tmp_path / "critic.safetensors").write_bytes(safetensors(arrays))
+    statistics = {"mean": "3.running_mean", "variance": "3.running_var"}
+    described = [
+        {"kind": "conv", "weight": "0.weight", "bias": "0.bias", "strides": 2, "padding": 1},
+        {"kind": "leaky_relu", "slope": 0.2},
+        {"kind": "conv", "weight": "2.weight", "strides": 2, "padding": 1, "groups": 2},
+        {"kind": "batch_norm", "weight": "3.weight", "bias": "3.bias", **statistics},
+        *({"kind": "relu"}, {"kind": "flatten"}, {"kind": "dense", "weight": "6.weight", "bias": "6.bias"}),
+    ]
+    (tmp_path / "critic.json").write_text(json.dumps({"input": [2, 8, 8], "layers": described}))
+    x = torch.randn(5, 2, 8, 8)
+    model = open_model(tmp_path / "critic.safetensors")()
+    np.testing.assert_allclose(model(x.numpy()), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    found = certify_model(tmp_path / "critic.safetensors", rungs=["products"], seconds=1)
+    assert 0 < found.lower <= found.upper
+    assert found.step is None
+
+
+def archived(config, **members):
+    with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {"config.json": config, "metadata.json": "{}", "model.weights.h5": b"", **members}.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def network_of(kind, **settings):
+    inside = {"module": "keras.layers", "class_name": kind, "config": {"name": "a", **settings}}
+    start = {"module": "keras.layers", "class_name": "InputLayer", "config": {"batch_shape": [None, 3], "name": "x"}}
+    return json.dumps(
+        {"module": "keras", "class_name": "Sequential", "config": {"name": "m", "layers": [start, inside]}}
+    )
+
+
+def graph_of(*nodes, tensors=(), shape=(None, 4)):
+    given, score = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y"))
+    graph = helper.make_graph(list(nodes), "g", [given], [score], [helper.make_tensor(*each) for each in tensors])
+    return helper.make_model(graph)
+
+
+def elsewhere():
+    model = graph_of(helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [1.0] * 4)])
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("float_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    return model
+
+
+def enormous():
+    model = graph_of(helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [1.0] * 4)])
+    model.graph.initializer[0].dims[:] = [2**31, 2**31]
+    return model
+
+
+def weights_of_nothing():
+    with h5py.File(file := io.BytesIO(), "w") as weights:
+        weights.create_dataset("w", (10**7, 10**7), "f4", chunks=(64, 64))
+    return file.getvalue()
+
+
+TILE = (helper.make_node("Tile", ["c", "r"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"]))
+HOSTILE = {
+    "damaged.keras": lambda: b"PK\3\4 and so on",
+    "bomb.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": bytes(10**8)}),
+    "code.keras": lambda: archived(network_of("Lambda", function="whatever")),
+    "program.keras": lambda: archived(network_of("TFSMLayer", filepath="/tmp/else")),
+    "deep.keras": lambda: archived("[" * 10**6),
+    "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": written()}),
+    "promised.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": weights_of_nothing()}),
+    "unlike.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": written()}),
+    "damaged.onnx": lambda: b"\x08\x07:\xff\xff\xff\xff\x7f",
+    "empty.onnx": lambda: b"",
+    "elsewhere.onnx": lambda: elsewhere().SerializeToString(),
+    "enormous.onnx": lambda: enormous().SerializeToString(),
+    "loop.onnx": lambda: graph_of(helper.make_node("Loop", ["x"], ["y"])).SerializeToString(),
+    "undefined.onnx": lambda: graph_of(helper.make_node("Relu", ["z"], ["y"])).SerializeToString(),
+    "repeated.onnx": lambda: graph_of(
+        *TILE, tensors=[("c", 1, [4, 1], [1.0] * 4), ("r", 7, [2], [2**31, 2**31])]
+    ).SerializeToString(),
+    "infinite.onnx": lambda: graph_of(
+        helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [np.nan] * 4)]
+    ).SerializeToString(),
+    "two.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"])).SerializeToString(),
+    "headless.safetensors": lambda: b"\xff" * 8,
+    "short.safetensors": lambda: safetensors({"w": np.ones((4, 1), np.float32)})[:-4],
+    "undescribed.safetensors": lambda: safetensors({}),
+    "padded.safetensors": lambda: safetensors({"w": np.ones((1, 1, 1, 1), np.float32)}),
+    "other.txt": lambda: b"",
+}
+
+
+def written():
+    with h5py.File(file := io.BytesIO(), "w") as weights:
+        weights.create_dataset("w", data=np.ones(4, np.float32))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "pipe.onnx", "missing.keras"])
+def test_hostile_files_end_in_one_sentence_within_a_second(name, tmp_path):
+    path = Path(tmp_path, name)
+    if name in HOSTILE:
+        path.write_bytes(HOSTILE[name]())
+    elif name.startswith("pipe"):
+        os.mkfifo(path)
+    layer = {"kind": "conv", "weight": "w", "padding": 10**9}
+    Path(tmp_path, "padded.json").write_text(json.dumps({"input": [1, 4, 4], "layers": [layer]}))
+    keras.layers  # noqa: B018 (imported before the clock starts)
+    began = time.monotonic()
+    with pytest.raises(ganlab.ConfigError) as caught:
+        open_model(path)()
+    assert time.monotonic() - began < 1
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "Name a run, or a critic's file by --model: one of the two."),
+        (["run", "--model", "critic.onnx"], "one of the two"),
+        (["--model", "critic.onnx", "--distance"], "leave out --rung and --model"),
+        (["--model", "critic.onnx"], "cannot be certified: No such file or directory."),
+    ],
+)
+def test_a_mistake_is_one_line(options, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["certify", *options])
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())

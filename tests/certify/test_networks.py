@@ -1,0 +1,165 @@
+"""Certificates of convolutional, residual and conditional critics: above every attack, as tight as others compute."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from ganlab_certify.averaged import averaged_bound
+from ganlab_certify.blocks import _evaluated, blockwise_bounds
+from ganlab_certify.keras_networks import network_of
+from ganlab_certify.patterns import exact_constant
+from ganlab_certify.semidefinite import semidefinite_bound
+from ganlab_certify.splitting import split_everywhere
+
+from ganlab.functional import named_weights
+from ganlab.layers import ProjectionHead
+from ganlab.lipschitz import attacked_constant, certificate, ladder
+
+layers = keras.layers
+
+
+def block(x, width, *, pool, activation="relu"):
+    y = layers.Conv2D(width, 3, padding="same")(layers.Activation(activation)(x))
+    y = layers.Conv2D(width, 3, padding="same")(layers.Activation(activation)(y))
+    if pool:
+        x, y = layers.AveragePooling2D(2)(x), layers.AveragePooling2D(2)(y)
+    return layers.Add()([layers.Conv2D(width, 1, use_bias=False)(x) if pool else x, y])
+
+
+def residual(labels, activation="relu"):
+    x = y = keras.Input((4, 4, 2))
+    label = keras.Input((3,)) if labels else None
+    if labels == "planes":
+        y = layers.Concatenate()([y, layers.UpSampling2D((4, 4))(layers.Reshape((1, 1, 3))(label))])
+    y = block(block(y, 3, pool=True, activation=activation), 3, pool=False, activation=activation)
+    y = layers.GlobalAveragePooling2D()(layers.Activation(activation)(y))
+    if labels == "projection":
+        return keras.Model([x, label], ProjectionHead()([y, label]))
+    return keras.Model([x, label] if labels else x, layers.Dense(1)(y))
+
+
+def strided(activation="relu", *, groups=1):
+    x = keras.Input((6, 6, 2))
+    y = layers.Conv2D(4, 4, strides=2, padding="same", activation=activation, groups=groups)(x)
+    y = layers.Conv2D(4, 3, padding="valid", dilation_rate=1, activation=activation)(y)
+    return keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
+
+
+def dense(widths=(6, 5), activation="relu", inputs=3):
+    x = y = keras.Input((inputs,))
+    for width in widths:
+        y = layers.Dense(width, activation=activation)(y)
+    return keras.Model(x, layers.Dense(1)(y))
+
+
+def vectors():
+    x, label = keras.Input((3,)), keras.Input((2,))
+    y = layers.Dense(6, activation="relu")(layers.Concatenate()([x, label]))
+    return keras.Model([x, label], layers.Dense(1)(layers.Add()([y, layers.Dense(6, activation="tanh")(y)])))
+
+
+KINDS = {
+    "dense": dense,
+    "tanh": lambda: dense(activation="tanh"),
+    "strided": strided,
+    "groups": lambda: strided("leaky_relu", groups=2),
+    "residual": lambda: residual(None),
+    "smooth residual": lambda: residual(None, "silu"),
+    "projection": lambda: residual("projection"),
+    "planes": lambda: residual("planes"),
+    "vectors": vectors,
+}
+
+
+def made(kind, seed=0):
+    model, random = KINDS[kind](), np.random.default_rng(seed)
+    for variable in model.weights:
+        fan = np.prod(variable.shape[:-1]) if len(variable.shape) > 1 else 10
+        variable.assign(random.normal(size=variable.shape) * np.sqrt(2 / fan))
+    return model
+
+
+def weights_of(model):
+    return {name: np.asarray(variable) for name, variable in named_weights(model).items()}
+
+
+def critic_of(model, labels):
+    rows = [tf.one_hot(labels, each.shape[1]) for each in model.inputs[1:]]
+    return lambda x: tf.reshape(model([tf.convert_to_tensor(x), *rows] if rows else x, training=False), [-1])
+
+
+def points(model, count, seed=0):
+    return np.random.default_rng(seed).standard_normal((count, *model.inputs[0].shape[1:])).astype(np.float32)
+
+
+@pytest.mark.parametrize("kind", ["groups", "projection", "planes", "vectors"])
+def test_a_network_is_the_model_for_every_label(kind):
+    model = made(kind)
+    network = network_of(model, weights_of(model))
+    chains, x = network.chains(), points(model, 6)
+    for label in range(network.classes):
+        chain, y = chains[label % len(chains)], x.reshape(len(x), -1)
+        for stage in chain.stages:
+            y = y @ stage.matrix.T + stage.bias
+            y = stage.apply(y) if stage.apply else y
+        scores = critic_of(model, np.full(len(x), label))(x)
+        np.testing.assert_allclose(y @ chain.last + chain.bias, scores, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["dense", "residual"])
+def test_the_gradient_of_the_bound_in_blocks(kind):
+    model = made(kind)
+    network = network_of(model, weights_of(model))
+    logs = _evaluated(network, None)[0] + 0.3
+    gradient = _evaluated(network, logs)[2]
+    steps = 1e-6 * np.eye(len(logs))
+    ends = [[np.log(_evaluated(network, logs + sign * step)[1].max()) for step in steps] for sign in (1, -1)]
+    np.testing.assert_allclose(gradient, (np.array(ends[0]) - ends[1]) / 2e-6, atol=1e-6)
+    assert _evaluated(network, logs - 5.0)[1].max() == np.inf  # these weights are too small
+
+
+def test_the_bound_in_blocks_of_dense_layers_is_the_semidefinite_one():
+    model = made("dense")
+    network = network_of(model, weights_of(model))
+    (chain,) = network.chains()
+    (bound,) = blockwise_bounds(network, seconds=5)
+    exact = semidefinite_bound(chain, seconds=5)
+    assert exact <= bound * (1 + 1e-5)
+    assert bound <= 1.01 * exact
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_certificate_is_below_an_attack(kind):
+    for seed in range(3):
+        model = made(kind, seed)
+        labels = np.arange(1000) % (model.inputs[1].shape[1] if len(model.inputs) > 1 else 1)
+        attacked = attacked_constant(critic_of(model, labels), points(model, 1000), steps=50, seconds=20)
+        network = network_of(model, weights_of(model))
+        bounds = {
+            "products": certificate(model)(weights_of(model)),
+            "blocks": max(blockwise_bounds(network, seconds=2)),
+        }
+        for chain in network.chains():
+            bounds["averaged"] = max(bounds.get("averaged", 0.0), averaged_bound(chain))
+            bounds["semidefinite"] = max(bounds.get("semidefinite", 0.0), semidefinite_bound(chain, seconds=2))
+        assert min(bounds.values()) >= attacked * (1 - 1e-4), (seed, bounds)
+        assert bounds["semidefinite"] <= 1.01 * bounds["averaged"] <= 1.02 * bounds["products"], (seed, bounds)
+
+
+def test_the_bound_of_each_label():
+    model = made("projection")
+    (rung,) = ladder(model, weights_of(model), rungs=("averaged",))
+    assert len(rung.by_label) == 3
+    assert rung.bound == max(rung.by_label) > min(rung.by_label)
+    for label, bound in enumerate(rung.by_label):
+        assert attacked_constant(critic_of(model, np.full(50, label)), points(model, 50), steps=10) <= bound
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_the_steepest_slope_everywhere(inputs):
+    (chain,) = network_of(model := dense((5, 4), inputs=inputs), weights_of(model)).chains()
+    _, exact = exact_constant(chain)
+    found, bound = split_everywhere(chain, seconds=20, tolerance=0.01)
+    assert found <= exact * (1 + 1e-9) <= bound * (1 + 2e-9)
+    assert bound <= 1.0101 * exact
