@@ -106,11 +106,6 @@ def test_sinkhorn_becomes_twice_the_squared_distance_of_the_means(random):
     assert value(loss("sinkhorn", epsilon=1e4), fake, real) == pytest.approx(2 * means, rel=2e-3)
 
 
-def test_sinkhorn_of_the_same_points_is_zero(random):
-    points = random.normal(size=(8, 2))
-    assert abs(value(loss("sinkhorn"), points, points[::-1].copy())) < 1e-5
-
-
 @pytest.mark.parametrize("name", ["sinkhorn", "sliced"])
 def test_gradients_are_those_of_differences(name, random):
     settings = {"epsilon": 0.3, "iterations": 12} if name == "sinkhorn" else {"projections": 20}
