@@ -38,7 +38,7 @@ from ganlab.plugins.recipes import Recipe, selector_of
 from ganlab.runs.experiment_source import read_experiment, use_plugins
 from ganlab.support import several
 from ganlab.support.formatting import counted, from_bytes, in_bytes, in_time, listed
-from ganlab.support.names import meant
+from ganlab.support.names import meant, one_meant
 from ganlab.support.signals import Collector, exit_code, handling
 
 __all__ = [
@@ -77,6 +77,7 @@ __all__ = [
     "meant",
     "objects",
     "of_last_metrics",
+    "one_meant",
     "part_override",
     "plugin_code",
     "plugin_file_in",

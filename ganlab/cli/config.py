@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,37 +77,34 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     names = Names(found)
     asked = name.removeprefix("@").removesuffix("()")
     owner, _, parameter = asked.rpartition(".")
+    settings = meant(asked, {spelling: name for name in _settings(names) for spelling in _spellings(name)})
     if asked == EXPERIMENT or names.known(asked):
         _explain_component(EXPERIMENT if name == EXPERIMENT else names.component(asked), names, as_json=as_json)
     elif asked in KINDS:
         _explain_kind(asked, found, as_json=as_json)
-    elif setting := _setting_meant(asked, names):
-        _explain_setting(*setting, names, as_json=as_json)
+    elif len(settings) == 1 and not ending(asked, names) and not found.known_as(asked):
+        selector, _, parameter = settings[0].rpartition(".")
+        _explain_setting(selector, names.parameter(selector, parameter), names, as_json=as_json)
     elif "/" in name or name in metric_names(names):
         _explain_metric(explain_metric(name, names), found, as_json=as_json)
     elif owner == EXPERIMENT or names.known(owner):
         names.parameter(EXPERIMENT if owner == EXPERIMENT else names.component(owner), parameter)  # there is none
     else:
-        _refuse(asked, names)
+        _refuse(asked, settings, names)
 
 
-def _setting_meant(name: str, names: Names) -> tuple[str, inspect.Parameter] | None:
-    """The component and the parameter that a name means, in short or with a part as scope, if no metric ends in it."""
-    found = [] if ending(name, names) or names.plugins.known_as(name) else meant(name, dict(_settings(names)))
-    selector, _, parameter = found[0].rpartition(".") if len(found) == 1 else ("", "", "")
-    return (selector, names.parameter(selector, parameter)) if selector else None
+def _settings(names: Names) -> list[str]:
+    selectors = [selector for selector in (EXPERIMENT, *names.selectors) if not names.clash(selector)]
+    return [f"{selector}.{parameter}" for selector in selectors for parameter in names.parameters(selector)]
 
 
-def _settings(names: Names) -> Iterator[tuple[str, str]]:
-    for selector in (EXPERIMENT, *names.selectors):
-        kind = selector.partition(".")[0]
-        scopes = ["", *(f"{part}/" for part, of in PARTS.items() if of == kind)]
-        for parameter in () if names.clash(selector) else names.parameters(selector):
-            yield from ((f"{scope}{selector}.{parameter}", f"{selector}.{parameter}") for scope in scopes)
+def _spellings(setting: str) -> list[str]:
+    """A setting's name, alone and with each part of an experiment that it may be one of."""
+    return [setting, *(f"{part}/{setting}" for part, kind in PARTS.items() if setting.startswith(f"{kind}."))]
 
 
-def _refuse(name: str, names: Names) -> None:
-    settings, metrics = meant(name, dict(_settings(names))), ending(name, names)
+def _refuse(name: str, settings: Sequence[str], names: Names) -> None:
+    metrics = ending(name, names)
     if settings and not metrics:
         raise ConfigError(f"{name!r} may be one of these settings: {listed(settings, 12)}. Give one in full.")
     try:

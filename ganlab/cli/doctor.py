@@ -147,21 +147,15 @@ def plugin_findings() -> Iterator[Finding]:
 
 
 def tensorflow_findings(current: Plugins) -> Iterator[Finding]:
-    """Names the plugins whose modules import TensorFlow at the top, and what that costs every command.
-
-    The first one to import it is measured. What others would cost without it is the same.
-    """
+    """Names the plugins that import TensorFlow at the top of a module, with the seconds that the first of them took."""
     seconds = max((row.tensorflow_seconds for row in current.rows), default=0.0)
+    advice = "Write: from ganlab.lazy import tensorflow as tf"
     for row in current.rows if seconds else ():
         package = getattr(current.loaded(row.name), "__name__", row.name)
         modules = [module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{package}.")]
         if row.tensorflow_seconds or any(sys.modules["tensorflow"] in vars(module).values() for module in modules):
-            yield Finding(
-                f"plugin {row.name}",
-                "note",
-                f"imports TensorFlow at the top of a module, which costs every command {seconds:.1f} s, --help too. "
-                "Write: from ganlab.lazy import tensorflow as tf",
-            )
+            cost = f"imports TensorFlow at the top of a module, which costs every command {seconds:.1f} s, --help too."
+            yield Finding(f"plugin {row.name}", "note", f"{cost} {advice}")
 
 
 def _version(name: str, version: str, wanted: str, remedy: str) -> Finding:

@@ -10,7 +10,7 @@ from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe, numbered
-from ganlab.support.names import meant
+from ganlab.support.names import one_meant
 
 # The prefix of metrics that need no explanation.
 _SCHEDULES = "schedules"
@@ -39,10 +39,8 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
         if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):
             return tag
     known = {*NUMBERS_OF_CORE, *(f"{of}{figure}" for of, figures in logged.items() for figure in figures)}
-    if len(found := meant(tag, known)) == 1:
-        return found[0]
-    if found:
-        raise ConfigError(f"The metric {tag!r} may be {' or '.join(found)}: give one of them in full.")
+    if found := one_meant(tag, known, f"The metric {tag!r}"):
+        return found
     raise ConfigError(
         f"The experiment logs no metric {tag!r}.{nearest_metric(tag, known)} A metric is one of "
         f"{', '.join(NUMBERS_OF_CORE)}, or of a part of the experiment, for example a figure of its evaluators."

@@ -41,7 +41,7 @@ class Plugin:
         status: `loaded`, `disabled`, `broken`, or `incompatible` if it was written for another contract.
         error: The traceback of a broken plugin; the reason for an incompatible one.
         message: The exception's message of a broken plugin, without the traceback; complete, within bounds.
-        tensorflow_seconds: How long it imported TensorFlow as it was imported itself; 0 if it did not.
+        tensorflow_seconds: How long its import took, if that was the first to import TensorFlow; else 0.
         warnings: Things in it that have no effect, e.g. a hook without `@ganlab.hookimpl`.
     """
 

@@ -12,7 +12,6 @@ import os
 import sys
 import tempfile
 import threading
-import time
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,8 +21,8 @@ _SLOW_SECONDS = 10.0
 
 
 @contextlib.contextmanager
-def watched(name: str, origin: str) -> Iterator[_QuietFinder]:
-    """Context manager: a plugin is imported inside. It gives the finder that measures an import of TensorFlow.
+def watched(name: str, origin: str) -> Iterator[None]:
+    """Context manager: a plugin is imported inside.
 
     Its output goes to standard error. After ten seconds, and if it is interrupted, a message there names the plugin.
 
@@ -38,8 +37,8 @@ def watched(name: str, origin: str) -> Iterator[_QuietFinder]:
     with contextlib.suppress(RuntimeError):  # the system gives no thread for the message, which is no plugin's fault
         timer.start()
     try:
-        with printing_to_stderr(), quiet_tensorflow() as finder:
-            yield finder
+        with printing_to_stderr(), quiet_tensorflow():
+            yield
     except KeyboardInterrupt:
         print(f"Interrupted while importing the plugin {name!r} of {origin}; {remedy}.", file=sys.stderr)
         raise
@@ -62,13 +61,15 @@ def printing_to_stderr() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def quiet_tensorflow() -> Iterator[_QuietFinder]:
+def quiet_tensorflow() -> Iterator[None]:
     """Context manager: silences the first import of TensorFlow inside, and nothing else."""
+    if "tensorflow" in sys.modules:
+        yield
+        return
     finder = _QuietFinder()
-    if "tensorflow" not in sys.modules:
-        sys.meta_path.insert(0, finder)
+    sys.meta_path.insert(0, finder)
     try:
-        yield finder
+        yield
     finally:
         finder.remove()
 
@@ -111,13 +112,7 @@ def _flush() -> None:
 
 
 class _QuietFinder:
-    """Finds TensorFlow as usual, once, and has it executed with standard error withheld.
-
-    Attributes:
-        seconds: How long that took; 0 if it was not imported.
-    """
-
-    seconds = 0.0
+    """Finds TensorFlow as usual, once, and has it executed with standard error withheld."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
@@ -128,7 +123,7 @@ class _QuietFinder:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
             no_greetings()
-            spec.loader = _QuietLoader(spec.loader, self)  # type: ignore[assignment]
+            spec.loader = _QuietLoader(spec.loader)  # type: ignore[assignment]
         return spec
 
     def remove(self) -> None:
@@ -140,8 +135,8 @@ class _QuietFinder:
 class _QuietLoader:
     """A loader that behaves like another, but withholds standard error while it executes the module."""
 
-    def __init__(self, loader: Any, finder: _QuietFinder) -> None:
-        self._loader, self._finder = loader, finder
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -151,7 +146,5 @@ class _QuietLoader:
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        began = time.perf_counter()
         with quiet_native_stderr():
             self._loader.exec_module(module)
-        self._finder.seconds = time.perf_counter() - began

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -63,8 +65,9 @@ class Plugins:
 
     def add(self, plugin: Plugin, load: Callable[[], Any]) -> None:
         """Loads one plugin and adds its components; a plugin that fails in any way becomes a row with the reason."""
+        began, imported = time.perf_counter(), "tensorflow" in sys.modules
         try:
-            with watched(plugin.name, plugin.origin) as timed:
+            with watched(plugin.name, plugin.origin):
                 loaded = load()
                 components = self._register(plugin, loaded)
         except validation.OtherContractError as error:
@@ -80,7 +83,8 @@ class Plugins:
         complaints = tuple(f"{of} {complaint}" for complaint in validation.unmarked(loaded))
         for complaint in complaints:
             warnings.warn(complaint, stacklevel=2)
-        self.rows.append(replace(plugin, warnings=complaints, tensorflow_seconds=timed.seconds))
+        seconds = time.perf_counter() - began if "tensorflow" in sys.modules and not imported else 0.0
+        self.rows.append(replace(plugin, warnings=complaints, tensorflow_seconds=seconds))
         for component in components:
             self._take(component)
         for selector, words in validation.known_as(loaded):

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from ganlab.commands import listed, meant
+from ganlab.commands import listed, one_meant
 from ganlab.errors import ConfigError, nearest
 from ganlab.runs import Scalar, described, short
 
@@ -92,11 +92,8 @@ def resolve(name: str, known: Iterable[str], kind: str) -> str:
     known = sorted(known)
     # As runs of equal optimizers name their settings, or a file the parts of an experiment.
     rest = _SEPARATOR.split(name, maxsplit=1)[-1] if kind == "setting" else name
-    found = meant(name, known) or meant(rest, known)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ConfigError(f"The {kind} {name!r} may be {' or '.join(found)}: give one of them in full.")
+    if found := one_meant(name, known, f"The {kind} {name!r}") or one_meant(rest, known, f"The {kind} {name!r}"):
+        return found
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
     raise ConfigError(f"The runs have no {kind} {name!r}.{near or f' They have: {listed(known, 12)}.'}")
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ganlab import Record
-from ganlab.commands import meant
+from ganlab.commands import one_meant
 from ganlab.engine import Rewound
-from ganlab.errors import ConfigError, RunError, nearest
+from ganlab.errors import RunError, nearest
 from ganlab.files import line
 from ganlab.runs import RunDirectory
 from ganlab_time_travel.conditions import Condition
@@ -69,10 +69,8 @@ def bisect(run: RunDirectory, condition: Condition, say: Callable[[str], None] =
             else:
                 after = record.step
     if not rows:
-        if len(found := meant(condition.metric, tags)) == 1:
-            return bisect(run, replace(condition, metric=found[0]), say)
-        if found:
-            raise ConfigError(f"The metric {condition.metric!r} may be {' or '.join(found)}: give one of them in full.")
+        if found := one_meant(condition.metric, tags, f"The metric {condition.metric!r}"):
+            return bisect(run, replace(condition, metric=found), say)
         raise RunError(
             f"{line(run.path)} has no metric {line(condition.metric)!r}.{nearest(condition.metric, tags)} "
             "metrics.jsonl has the names."

@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 from ganlab.errors import ConfigError, nearest
-from ganlab.support.names import meant
+from ganlab.support.names import meant, one_meant
 from ganlab.training.actions.action import Action, Moment
 
 
@@ -76,8 +76,6 @@ def check_metric(keep_best: str, figures: list[str]) -> None:
         ConfigError: It names another, or is short for several.
     """
     metric = keep_best.rpartition(":")[0]
-    if metric and len(found := meant(metric, figures)) != 1:
-        if found:
-            raise ConfigError(f"experiment.keep_best = {keep_best!r} may be {' or '.join(found)}: give one in full.")
+    if metric and not one_meant(metric, figures, f"experiment.keep_best = {keep_best!r}"):
         known = nearest(metric, figures) or f" Figures: {', '.join(figures) or 'none, for lack of evaluators'}."
         raise ConfigError(f"experiment.keep_best = {keep_best!r} names no figure of experiment.evaluators.{known}")
