@@ -60,6 +60,9 @@ def require(name: str) -> types.ModuleType:
     import_matplotlib()  # as Keras does
     if name == "keras" and name not in sys.modules:
         _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
+    talkative = name == "tensorflow" and name not in sys.modules and "IPython" in sys.modules
+    if talkative:  # a notebook would show its notes on devices, and its warning of every other trace
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
         with _late_parts():
             module = importlib.import_module(name)
@@ -70,6 +73,8 @@ def require(name: str) -> types.ModuleType:
             raise
         hint = _INSTALL.get(name, f"pip install {name}")
         raise MissingDependencyError(f"{name} is not installed, and this needs it. Install it: {hint}") from None
+    if talkative:
+        module.get_logger().setLevel("ERROR")
     if name == "keras":
         _check_backend(module.config.backend())
     return module

@@ -209,7 +209,7 @@ def _check(text: str, recipe: Recipe) -> None:
 
 def _has_component(value: Any) -> bool:
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return isinstance(value, Recipe) or any(map(_has_component, items))
+    return isinstance(value, (Recipe, Macro)) or any(map(_has_component, items))
 
 
 def _scalar(value: Any, objects: dict[str, Any]) -> Scalar | None:

@@ -78,10 +78,10 @@ class Bench(lab.Training):
         kind, witness = (
             ("constraints", Witness()) if plain.has_critic else ("generator_constraints", GeneratorWitness())
         )
-        own = {f"{side}_optimizer": recording(templates[side], plain.strategy, updates[side]) for side in observed}
+        own: dict[str, Any] = {kind: (*getattr(plain, kind), witness)}
+        own |= {f"{side}_optimizer": recording(templates[side], plain.strategy, updates[side]) for side in observed}
         self.experiment: Experiment = replace(
             plain,
-            **{kind: (*getattr(plain, kind), witness)},
             **own,
             optimizers={
                 name: recording(template, plain.strategy, updates[sides[name]])

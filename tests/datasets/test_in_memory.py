@@ -100,7 +100,7 @@ def test_other_values_are_another_experiment():
     first, changed = POINTS.copy(), POINTS.copy()
     changed[-1, -1] += 1e-9
     texts = [
-        config.flatten(small(dataset=data).recipe)["experiment.dataset"]
+        config.flatten(small(dataset=data).recipe)["dataset"]
         for data in (first, first.copy(), changed, (first, CLASSES), (first, CLASSES[::-1]))
     ]
     assert texts[0] == texts[1]

@@ -101,7 +101,7 @@ def test_a_run_of_arrays_samples_exports_and_shows_itself(tmp_path, monkeypatch,
         lambda: ganlab.train(moved, run.path, resume=True, steps=3),
         lambda: ganlab.Run(run.path).evaluate("sliced_wasserstein", experiment=moved),
     ):
-        with pytest.raises(ganlab.GanlabError, match=r"experiment\.dataset: .*float64 64x2"):
+        with pytest.raises(ganlab.GanlabError, match=r"dataset: .*float64 64x2"):
             other()
     ganlab.train(moved, "runs/python/moved")
     assert len(ganlab.compare("runs/python").configurations) == 2

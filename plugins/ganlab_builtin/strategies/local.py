@@ -82,7 +82,8 @@ def _split_cpu(count: int) -> list[str]:
         raise ganlab.IncompatibleError(
             f"strategies.mirrored.virtual_replicas = {count} needs {count} logical CPUs, and TensorFlow has started "
             f"with {len(present)} in this process. Make the strategy before anything else uses TensorFlow: in a fresh "
-            "process (restart the notebook's kernel), or split the CPU into the largest count first."
+            "process (restart the notebook's kernel), or split the CPU into the largest count first. Or choose "
+            "strategies.one_device."
         )
     return present[:count]
 
