@@ -54,7 +54,7 @@ def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metr
         room = max(1, _LINES - 1 - len(advice.wrap(console, console.width)))
     rows = rows[:room]
     figures = list(_figures(comparison, rows, main, metrics))
-    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS):
+    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS / 2):
         figures.pop()
     width = console.width - sum(column.width + _GAP for column in figures)
     first, *settings = _leading(comparison, rows, width)
@@ -169,7 +169,7 @@ def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[
         yield f"{MARK}: changed midway."
     rest = [counted(more, "more row")] if more > 0 else []
     rest += [counted(len(comparison.problems), "note")] if comparison.problems else []
-    yield f"{', '.join([*rest, 'every metric'])}: --all. Is it chance: --statistics."
+    yield f"--all prints {', '.join([*rest, 'every metric'])}; --statistics, what may be chance."
 
 
 def statuses(one: Configuration) -> str:
