@@ -6,15 +6,13 @@ from collections import Counter
 
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import Configuration
-from ganlab_compare.labels import short_labels
+from ganlab_compare.labels import short_label, shortened, telling, without_common
 from ganlab_compare.metrics import Metric
 
 
 def main_metric(comparison: Comparison) -> Metric | None:
     """The metric that rows are sorted by: the first with a known direction, else the first; None without metrics."""
-    known = [metric for metric in comparison.metrics if any(tag == metric.tag for _, tag in comparison.estimates)]
-    metrics = known or list(comparison.metrics)
-    return next((metric for metric in metrics if metric.direction), metrics[0] if metrics else None)
+    return next((one for one in comparison.metrics if one.direction), next(iter(comparison.metrics), None))
 
 
 def best_first(comparison: Comparison) -> tuple[Configuration, ...]:
@@ -32,9 +30,17 @@ def best_first(comparison: Comparison) -> tuple[Configuration, ...]:
 
 
 def short_names(comparison: Comparison) -> dict[str, str]:
-    """The rows' short labels by their labels; the labels themselves where short ones would be the same."""
+    """Short labels by the rows' labels: the values of as few settings as tell rows apart, without what all have.
+
+    Where these are the same for several rows they keep their labels.
+    """
     rows = comparison.configurations
-    short = short_labels([one.settings for one in rows], comparison.differing)
-    often = Counter(short)
-    pairs = zip(rows, short, strict=True)
-    return {one.label: name if name and often[name] == 1 else one.label for one, name in pairs}
+    names = shortened(telling([one.settings for one in rows], comparison.differing))
+    settings = [{name: one.settings[name] for name in names if name in one.settings} for one in rows]
+    paths = without_common([str(value) for of in settings for value in of.values() if "/" in str(value)])
+    short = {
+        one.label: short_label({name: paths.get(str(value), value) for name, value in of.items()}, names)
+        for one, of in zip(rows, settings, strict=True)
+    }
+    often = Counter(short.values())
+    return {label: text if text and often[text] == 1 else label for label, text in short.items()}

@@ -13,8 +13,8 @@ from ganlab.runs import Scalar, described, short
 _SEPARATOR = re.compile(r"[./]")
 _MOST_PARTS = 8
 
-# Settings beyond these are not looked at for short labels, and longer words lose what all values of a setting have.
-_MOST_SETTINGS, _LONG_WORD = 60, 24
+# Settings beyond these are not looked at for short labels.
+_MOST_SETTINGS = 60
 
 
 def shortened(names: Sequence[str]) -> dict[str, str]:
@@ -41,41 +41,26 @@ def without_common(names: Sequence[str]) -> dict[str, str]:
 
 def telling(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> list[str]:
     """As few of the settings `names` as tell rows apart, the first ones rather than later ones."""
+
+    def groups(of: Sequence[str]) -> int:
+        return len({tuple(row.get(name) for name in of) for row in rows})
+
     kept = list(names[:_MOST_SETTINGS])
-    groups = _distinct(rows, kept)
+    wanted = groups(kept)
     for name in reversed(kept):
         rest = [one for one in kept if one != name]
-        kept = rest if _distinct(rows, rest) == groups else kept
+        kept = rest if groups(rest) == wanted else kept
     return kept
 
 
-def short_labels(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> list[str]:
-    """A short label for each of some settings: the values of as few settings as tell the rows apart.
-
-    Args:
-        rows: The settings of each row.
-        names: The settings in which they differ, the most telling first.
-
-    Returns:
-        Labels like `gradient_penalty width=64`; equal ones for rows that these settings do not tell apart.
-    """
-    kept = telling(rows, names)
-    short, words = shortened(kept), []
-    for name in kept:
-        texts = [_word(row, name, short[name]) for row in rows]
-        long = max(map(len, texts)) > _LONG_WORD
-        shorter = without_common([text for text in dict.fromkeys(texts) if text]) if long else {}
-        words.append([shorter.get(text, text) for text in texts])
-    return [" ".join(filter(None, of)) for of in zip(*words, strict=True)] if words else [""] * len(rows)
-
-
-def _distinct(rows: Sequence[Mapping[str, Scalar]], names: Sequence[str]) -> int:
-    return len({tuple(row.get(name) for name in names) for row in rows})
-
-
-def _word(row: Mapping[str, Scalar], name: str, last: str) -> str:
-    word = described(row, [name])
-    return last + word.removeprefix(short(name)) if word.startswith(f"{short(name)}=") else word
+def short_label(row: Mapping[str, Scalar], names: Mapping[str, str]) -> str:
+    """A row by its values of some settings, given with their short names: `gradient_penalty width=64`."""
+    words = {name: described(row, [name]) for name in names}
+    return " ".join(
+        names[name] + word.removeprefix(short(name)) if word.startswith(f"{short(name)}=") else word
+        for name, word in words.items()
+        if word
+    )
 
 
 def resolve(name: str, known: Iterable[str], kind: str) -> str:

@@ -10,7 +10,7 @@ from ganlab.commands import counted, in_time
 from ganlab.runs import MARK, Change, health_in_brief
 from ganlab_compare import charts
 from ganlab_compare.axes import Scale, scale_of
-from ganlab_compare.brief import best_first, main_metric, short_names
+from ganlab_compare.brief import best_first, main_metric
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import Configuration
 from ganlab_compare.curves import read_curves
@@ -25,8 +25,6 @@ from ganlab_compare.verdicts import RULE, in_brief
 # More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
 _MOST_BANDS, _LONG_LEGEND, _MOST_ON_PAPER = 8, 12, 3
 _MANY_PICTURES = 24
-# The rows of the table that the report begins with.
-_BEST = 10
 # Where the bars of intervals begin and end, in units of their drawing.
 _BAR = (3.0, 117.0)
 
@@ -73,9 +71,8 @@ def to_html(comparison: Comparison) -> str:
         title=f"Comparison: {counted(len(rows), 'configuration')}, {counted(len(runs), 'run')}",
         style=_switching_rules(len(rows)),
         comparison=comparison,
-        best=best_first(comparison)[:_BEST],
+        best=best_first(comparison),
         main=main_metric(comparison),
-        short=short_names(comparison),
         columns=[_column(comparison, metric) for metric in comparison.metrics],
         curves=list(_charts(comparison, replicas=False)),
         spreads=list(_charts(comparison, replicas=True)),

@@ -46,13 +46,7 @@ class _Column:
 
 
 def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metric] = ()) -> None:
-    """Prints the best rows, ten lines with the heading and the advice below.
-
-    Args:
-        comparison: What to print.
-        console: The console to print to; no line is wider.
-        metrics: The metrics to show beside the one that rows are sorted by.
-    """
+    """Prints the best rows in ten lines, with further metrics beside the one that rows are sorted by."""
     main, rows = main_metric(comparison), best_first(comparison)
     room, advice = _LINES - 2, Text()
     for _ in range(2):  # the number of rows that are left out is part of the advice below them
@@ -60,7 +54,7 @@ def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metr
         room = max(1, _LINES - 1 - len(advice.wrap(console, console.width)))
     rows = rows[:room]
     figures = list(_figures(comparison, rows, main, metrics))
-    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS):
+    while len(figures) > 2 and sum(column.width + _GAP for column in figures) > console.width * (1 - _SETTINGS / 2):
         figures.pop()
     width = console.width - sum(column.width + _GAP for column in figures)
     first, *settings = _leading(comparison, rows, width)
@@ -70,12 +64,7 @@ def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metr
 
 
 def print_tables(comparison: Comparison, console: Console) -> None:
-    """Prints all rows with all metrics, and the notes.
-
-    Args:
-        comparison: What to print.
-        console: The console to print to; its width decides how many columns stand side by side.
-    """
+    """Prints all rows with all metrics, as many side by side as the console is wide, and the notes."""
     comparison = replace(comparison, configurations=best_first(comparison))
     leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
     for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
@@ -86,7 +75,7 @@ def print_tables(comparison: Comparison, console: Console) -> None:
 
 
 def print_statistics(comparison: Comparison, console: Console) -> None:
-    """Prints the probabilities of improvement and the verdicts; arguments are those of `print_tables`."""
+    """Prints the probabilities of improvement and the verdicts."""
     comparison = replace(comparison, configurations=best_first(comparison))
     leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
     better = list(_improvements(comparison))
@@ -180,7 +169,7 @@ def _advice(comparison: Comparison, main: Metric | None, more: int) -> Iterator[
         yield f"{MARK}: changed midway."
     rest = [counted(more, "more row")] if more > 0 else []
     rest += [counted(len(comparison.problems), "note")] if comparison.problems else []
-    yield f"{', '.join([*rest, 'every metric'])}: --all. Is it chance: --statistics."
+    yield f"--all prints {', '.join([*rest, 'every metric'])}; --statistics, what may be chance."
 
 
 def statuses(one: Configuration) -> str:

@@ -6,6 +6,7 @@ import shutil
 import statistics
 
 import pytest
+from ganlab_compare import short_names, without_common
 from synthetic import SETTINGS, write_run
 
 import ganlab
@@ -369,3 +370,13 @@ def test_labels_are_unique_even_if_they_are_cut(tmp_path):
     found = labels(compare([tmp_path]))
     assert len(set(found)) == 3
     assert all(len(label) <= 90 and label.endswith("…") for label in found)
+
+
+def test_short_names_are_what_tells_rows_apart(tmp_path):
+    for number, (name, width) in enumerate((("one", 16), ("two", 16), ("two", 32))):
+        own = {"dataset": f"/data/of/all/{name}.npz", "mlp.width": width, "mlp.depth": width // 8}
+        write_run(tmp_path / str(number), seed=number, settings={**SETTINGS, **own})
+    found = short_names(compare([tmp_path]))
+    assert sorted(found.values()) == ["one.npz width=16", "two.npz width=16", "two.npz width=32"]
+    assert without_common(["runs/a/s0", "runs/b/s0"]) == {"runs/a/s0": "a", "runs/b/s0": "b"}
+    assert without_common(["x/y", "y/x"]) == {"x/y": "x/y", "y/x": "y/x"}  # nothing is left that differs

@@ -74,7 +74,7 @@ def test_ten_lines_have_the_best_rows_first(tmp_path):
         lines = command("compare", tmp_path, COLUMNS=str(width)).splitlines()
         assert len(lines) == 10
         assert max(map(len, lines)) <= width
-        assert "more rows, every metric: --all" in " ".join(" ".join(lines).split())
+        assert "more rows, every metric; --statistics" in " ".join(" ".join(lines).split())
     # The mean of 0.00, 0.01 and 0.02 is 0.01, and Student's t of two degrees is 4.303 for a deviation of 0.01.
     assert lines[0].split() == ["weight", "width", "distance", "interval", "runs"]
     assert [float(row.split()[2]) for row in lines[1:9]] == [0.01, 1.01, 1.01, 2.01, 2.01, 3.01, 3.01, 4.01]

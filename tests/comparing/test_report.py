@@ -39,17 +39,13 @@ def ids(page):
 def test_the_page_is_balanced_and_its_sections_are_in_order(page):
     names = [part.attributes["id"] for part in page.all("section")]
 
-    assert names == [
-        "best",
-        "compared",
-        "results",
-        "improvement",
-        "problems",
-        "curves",
-        "replicas",
-        "samples",
-        "origin",
-    ]
+    assert names == ["compared", "results", "improvement", "problems", "curves", "replicas", "samples", "origin"]
+    first = page.all("table")[0].all("tbody")[0].all("tr")
+    assert [row.all("td")[0].attributes["data-label"].replace("\u200b", "") for row in first] == [
+        "evaluation/mode_coverage/modes"
+    ] * 3
+    means = [float(row.all("td")[0].text.split()[0]) for row in first]
+    assert means == sorted(means, reverse=True)
     assert len(ids(page)) == len(set(ids(page)))
     assert page.one("html").attributes["lang"] == "en"
     assert page.one("h1").text == page.one("head").one("title").text == "Comparison: 3 configurations, 9 runs"

@@ -73,7 +73,7 @@ def test_commands_show_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     rows = {Path(row["path"]).name: row for row in json.loads(ganlab("runs", "list", runs, "--json").stdout)}
     assert (rows[SOUND]["status"], rows[SOUND]["problem"]) == ("completed", None)
 
-    compared = ganlab("compare", runs, "--html", "report.html", "--csv", "rows.csv")
+    compared = ganlab("compare", runs, "--all", "--html", "report.html", "--csv", "rows.csv")
     assert compared.exit_code == 0
     assert "-1.5" in compared.stdout or "critic" in compared.stdout
     assert not set(UNSAFE) & set((tmp_path / "report.html").read_text())

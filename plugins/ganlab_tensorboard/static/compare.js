@@ -15,6 +15,7 @@ const AXES = {
   time: ['seconds of training', (one) => finite(one.seconds_per_step)],
 };
 const PANELS = { curves: 'Curves', parallel: 'Parallel coordinates', scatter: 'Scatter', samples: 'Samples' };
+const BY = [['', 'all settings but the seed'], ['*', 'nothing: each run']];
 
 // As many curves as the server sends, and as can be told apart.
 const MOST_DRAWN = 20;
@@ -37,7 +38,7 @@ export function compareView(root, refresh) {
   };
   const metric = choice('metric', [], false);
   const better = choice('better', [['', 'automatic'], ['max', 'higher is better'], ['min', 'lower is better']], false);
-  const by = choice('by', [], false);
+  const by = choice('by', BY, false);
   const colour = choice('colour', [], true);
   const across = choice('across', [], true);
   const axis = choice('x', [['steps', 'steps'], ['examples', 'examples'], ['time', 'wall time']], true, 'steps');
@@ -81,8 +82,8 @@ export function compareView(root, refresh) {
 
   function choose(key, value, localOnly) {
     set(key, value);
-    if (localOnly) show();
-    else refresh();
+    show();
+    if (!localOnly) refresh();
   }
 
   const list = (key) => new Set(get(key).split('|').filter(Boolean));
@@ -161,6 +162,7 @@ export function compareView(root, refresh) {
     ofCurves.hidden = curves.box.hidden = chosen !== 'curves';
     ofScatter.hidden = chosen !== 'scatter';
     plot.hidden = chosen === 'curves';
+    plot.dataset.width = plot.clientWidth;
     if (chosen === 'curves') return drawCurves(rows);
     const last = (row) => row.last[data.curve];
     const main = { name: shortOf(data.curve), full: data.curve, of: (row) => finite(last(row)?.mean), ends: (row) => [finite(last(row)?.low), finite(last(row)?.high)] };
@@ -242,7 +244,7 @@ export function compareView(root, refresh) {
         rowLines.clear();
         data = { common: {}, differing: [], ...answer };
         setOptions(metric, all.data.metrics.map((tag) => [tag, tag.replace(/^evaluation\//, '')]), get('metric') || data.curve);
-        setOptions(by, [['', 'all settings but the seed'], ['*', 'nothing: each run'], ...(data.groups ?? [])], get('by'));
+        setOptions(by, [...BY, ...(data.groups ?? [])], get('by'));
         setOptions(colour, [['', 'row'], ...data.differing, ...data.metrics.map((one) => one.tag)], get('colour'));
         setOptions(across, data.differing, get('across'));
         show();

@@ -81,7 +81,8 @@ export function samples(box, rows, metric) {
     const more = row.runs.length > MOST_RUNS ? [el('p', { className: 'caption' }, `${row.runs.length - MOST_RUNS} more runs`)] : [];
     return el('tr', {}, el('th', { scope: 'row', title: row.label }, swatch(row), row.short, el('small', {}, `${metric?.name ?? ''} ${metric ? number(metric.of(row)) : ''}`)), el('td', {}, el('div', { className: 'thumbs' }, grids, more)));
   });
-  box.replaceChildren(el('table', { className: 'pictured' }, el('tbody', {}, made)));
+  const rest = rows.length > made.length ? [el('p', { className: 'caption' }, `The first ${made.length} of ${rows.length} ticked rows: filter to see others.`)] : [];
+  box.replaceChildren(...rest, el('table', { className: 'pictured' }, el('tbody', {}, made)));
 }
 
 function newest(row, run) {
