@@ -39,7 +39,7 @@ def check(source: Source) -> Row:
 def of_recipe(recipe: Recipe) -> Row:
     """The row of an experiment's recipe: the step trains once from each start, and its gradients are compared."""
     batch = min(BATCH, int(recipe.arguments.get("batch_size", parameters()["batch_size"].default)))
-    bench = Bench(recipe, 0, optimizers="sgd", batch_size=batch, critic_steps=1)
+    bench = Bench(recipe, 0, optimizers="sgd", batch_size=batch, critic_steps=1, generator_steps=1)
     iterations = []
 
     def train(start: Values) -> Values:

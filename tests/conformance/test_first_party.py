@@ -58,6 +58,7 @@ ARGUMENTS = {
     "architectures.ali": lambda: {"width": 8},
     "architectures.cyclegan": lambda: {"width": 8},
     "architectures.dcgan": lambda: {"channels": 4},
+    "architectures.growing": lambda: {"channels": 4},
     "architectures.lip_convnet": lambda: {"channels": 4},
     "architectures.mlp": lambda: {"width": 8},
     "architectures.resnet": lambda: {"channels": 4},

@@ -28,6 +28,8 @@ def evaluated(name, folder, *params):
         ("consensus", 1500, math.log(2)),
         ("unrolled", 1500, math.log(2)),
         ("extragradient", 6000, math.log(2)),
+        ("first_wgan", 3000, math.log(2)),
+        ("stopping_rule", 15000, 0.3),
     ],
 )
 def test_all_modes_are_found_and_samples_are_spread_over_them(name, steps, reverse_kl, tmp_path):

@@ -24,6 +24,7 @@ VALUES = {
     ),
     # Margins of 1 / 2: half of ten times the shortfalls 0 + 0, 1.5 + 1 and 0 + 1.5.
     "hkr": ([-5.0, 1.5 + 12.5, 0.5 + 7.5], [3.0, -0.5, -1.0]),
+    "patient": ([-5.0, 1.5, 0.5], [3.0, -0.5, -1.0]),
     "kr": ([-5.0, 1.5, 0.5], [3.0, -0.5, -1.0]),
     "least_squares": ([(1.0 + 9.0) / 2, (4.0 + 0.25) / 2, (0.25 + 1.0) / 2], [16.0 / 2, 0.25 / 2, 0.0]),
 }
@@ -71,3 +72,23 @@ def test_a_hinge_has_the_parameters_of_deel_lip():
 def test_least_squares_refuses_equal_targets():
     with pytest.raises(ganlab.ConfigError, match=r"losses\.least_squares\.a = 1\.0 equals b: .* Use different targets"):
         ganlab.component("losses", "least_squares")(a=1.0)
+
+
+class Alone:
+    @staticmethod
+    def mean(x):
+        return x
+
+
+def test_a_generator_waits_while_the_estimate_rises_and_moves_once_it_has_settled():
+    loss = ganlab.component("losses", "patient")(tolerance=0.1)
+    state, ready = loss.initial_state(), []
+    for _ in range(60):
+        state = loss.advance(state, tf.constant([1.0, 3.0]), tf.constant([0.0, 0.0]), Alone)
+        ready.append(bool(loss.ready(state)))
+    # The averages of a constant 2 are 2 (1 - 0.8**t) and 2 (1 - 0.95**t).
+    t = np.arange(1, 61)
+    np.testing.assert_allclose(state["long"], 2 * (1 - 0.95**60), rtol=1e-5)
+    assert ready == list((1 - 0.8**t) <= 1.1 * (1 - 0.95**t))
+    assert not ready[0]
+    assert ready[-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-import ganlab
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.losses.games import Wasserstein
@@ -19,7 +18,7 @@ class KR(Wasserstein):
     """
 
 
-class HKR(ganlab.Loss):
+class HKR(Wasserstein):
     """The dual of Kantorovich and Rubinstein with a hinge, which asks for scores on either side of zero.
 
     Serrurier, Mamalet, González-Sanz, Boissin, Loubes and del Barrio, "Achieving robustness in classification using
@@ -50,8 +49,4 @@ class HKR(ganlab.Loss):
         """`fake - real + alpha * (max(0, m / 2 - real) + max(0, m / 2 + fake)) / 2`, `(n,)`."""
         margin = 0.5 * self.min_margin
         hinge = 0.5 * (tf.nn.relu(margin - real_scores) + tf.nn.relu(margin + fake_scores))
-        return fake_scores - real_scores + self.alpha * hinge
-
-    def generator(self, fake_scores: tf.Tensor) -> tf.Tensor:
-        """`-fake`, `(n,)`."""
-        return -fake_scores
+        return super().critic(real_scores, fake_scores) + self.alpha * hinge

@@ -42,8 +42,8 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
 
     Returns:
         A row whose figure is the memory that a core needs, divided by the memory it has. It passes if the step
-        compiles, fits, and reduces over its cores where there are several. It is skipped if the compiler is not
-        installed, and not run if the compiler cannot be installed.
+        compiles, fits, and reduces over its cores where there are several. It is refused if steps differ, skipped if
+        the compiler is not installed, and not run if the compiler cannot be installed.
 
     Raises:
         ConfigError: The topology is unknown.
@@ -66,6 +66,8 @@ def check(source: Source, *, topology: str = "v5e:2x2", install: bool = True, op
         except ProcessError as error:
             return Row("tpu", "failed", None, 1.0, str(error), {**data, "traceback": error.trace})
         data["batch_size"] = lowered["batch_size"]
+        if lowered["refused"]:
+            return Row("tpu", "refused", None, 1.0, lowered["refused"], data)
         if lowered["obstacles"]:
             return _stopped(lowered["obstacles"], data)
         request = {**_described(wanted), "module": str(module), "optimize": optimize}

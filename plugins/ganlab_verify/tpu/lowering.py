@@ -18,7 +18,7 @@ from ganlab.engine import (
     set_arithmetic,
     specs_of,
 )
-from ganlab.errors import GanlabError
+from ganlab.errors import GanlabError, IncompatibleError
 from ganlab_verify.report import Source
 from ganlab_verify.tpu import obstacles
 from ganlab_verify.tpu.obstacles import Obstacle
@@ -33,12 +33,14 @@ class Lowered:
     Attributes:
         batch_size: The global batch that was lowered: the experiment's, rounded up to divide over the replicas.
         asked_batch_size: The experiment's global batch.
+        refused: Why it refuses to be compiled whole: steps that differ. Empty if nothing does.
         obstacles: The parts that XLA or TensorFlow rejected; empty if the module was written.
         lines: The user's line of code by the operation's name, where there is one.
     """
 
     batch_size: int
     asked_batch_size: int
+    refused: str = ""
     obstacles: list[Obstacle] = field(default_factory=list)
     lines: dict[str, op_source.Line] = field(default_factory=dict)
 
@@ -65,7 +67,12 @@ def lower(source: Source, *, replicas: int, module: str) -> dict[str, Any]:
     if generated is not None:
         changed["generator_batch_size"] = -(-generated // parts) * parts
     experiment = compose(replace(recipe, arguments={**recipe.arguments, **changed}))
-    return asdict(_lowered(experiment, Lowered(experiment.batch_size, asked), Path(module)))
+    done = Lowered(experiment.batch_size, asked)
+    try:
+        experiment.turn.check_static("A TPU, which compiles all of an iteration,", "Train on CPUs or GPUs.")
+    except IncompatibleError as error:
+        return asdict(replace(done, refused=str(error)))
+    return asdict(_lowered(experiment, done, Path(module)))
 
 
 def _lowered(experiment: Experiment, done: Lowered, module: Path) -> Lowered:
