@@ -6,6 +6,7 @@ from ganlab_builtin.architectures.cyclegan import CycleGAN as CycleGAN
 from ganlab_builtin.architectures.data_plus_noise import DataPlusNoise as DataPlusNoise
 from ganlab_builtin.architectures.dcgan import DCGAN as DCGAN
 from ganlab_builtin.architectures.fixed_samples import FixedSamples as FixedSamples
+from ganlab_builtin.architectures.growing import Growing as Growing
 from ganlab_builtin.architectures.infogan import InfoGAN as InfoGAN
 from ganlab_builtin.architectures.latents import Latents as Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet as LipConvNet

@@ -15,6 +15,7 @@ from ganlab_builtin.datasets.mixtures import GaussianRing as GaussianRing
 from ganlab_builtin.datasets.moved_examples import MovedExamples as MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches as PhotoPatches
 from ganlab_builtin.datasets.showers import Showers as Showers
+from ganlab_builtin.datasets.sines import Sines as Sines
 from ganlab_builtin.datasets.stacked import StackedMnist as StackedMnist
 from ganlab_builtin.datasets.swiss_roll import SwissRoll as SwissRoll
 from ganlab_builtin.datasets.tfds_images import TfdsImages as TfdsImages

@@ -4,6 +4,7 @@ from ganlab_builtin.evaluators.by_class import LabelAccuracy as LabelAccuracy
 from ganlab_builtin.evaluators.classifying import ClassifierScore as ClassifierScore
 from ganlab_builtin.evaluators.frechet import FrechetDistance as FrechetDistance
 from ganlab_builtin.evaluators.given import ConditionAccuracy as ConditionAccuracy
+from ganlab_builtin.evaluators.given import CycleError as CycleError
 from ganlab_builtin.evaluators.given import Reconstruction as Reconstruction
 from ganlab_builtin.evaluators.kernel import KernelDistance as KernelDistance
 from ganlab_builtin.evaluators.modes import ModeCoverage as ModeCoverage

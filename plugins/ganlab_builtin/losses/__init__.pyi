@@ -7,6 +7,7 @@ from ganlab_builtin.losses.contrast import D2DCrossEntropy as D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import Cramer as Cramer
 from ganlab_builtin.losses.embeddings import MMD as MMD
 from ganlab_builtin.losses.features import FeatureMatching as FeatureMatching
+from ganlab_builtin.losses.features import MaxSliced as MaxSliced
 from ganlab_builtin.losses.foresight import Consensus as Consensus
 from ganlab_builtin.losses.foresight import Unrolled as Unrolled
 from ganlab_builtin.losses.games import Hinge as Hinge
@@ -15,6 +16,7 @@ from ganlab_builtin.losses.games import NonSaturating as NonSaturating
 from ganlab_builtin.losses.games import Wasserstein as Wasserstein
 from ganlab_builtin.losses.inference import ALI as ALI
 from ganlab_builtin.losses.information import Info as Info
+from ganlab_builtin.losses.patience import Patient as Patient
 from ganlab_builtin.losses.relative import Relativistic as Relativistic
 from ganlab_builtin.losses.relative import RelativisticAverage as RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR as HKR

@@ -87,6 +87,6 @@ class AroundAGame(ganlab.Loss):
 
 def selector(loss: ganlab.Loss) -> str:
     """The name of a loss in messages: that in experiment files, or its class if it is not one of this package."""
-    from ganlab_builtin.losses import ganlab_losses
+    from ganlab_builtin.losses import ganlab_losses  # type: ignore[attr-defined]  # its stub has components alone
 
     return next((f"losses.{name}" for name, own in ganlab_losses().items() if own is type(loss)), type(loss).__name__)
