@@ -47,8 +47,8 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     if left:
         concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
     facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
-    facts |= {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
-    return {"configuration": name, **stored.info["configurations"][name], **facts}
+    more = {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
+    return {"configuration": name, **stored.info["configurations"][name], **facts, **more}
 
 
 def in_words(best: Mapping[str, Any]) -> str:
