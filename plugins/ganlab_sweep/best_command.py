@@ -46,14 +46,9 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
         concluded.append(f"Of its runs, {row.health}: ganlab runs show {shlex.quote(str(row.unhealthy[0].path))}")
     if left:
         concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
-    facts: dict[str, Any] = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low}
-    facts |= {
-        "high": mean.high,
-        "seeds": mean.n,
-        "concluded": concluded,
-        "command": shlex.join(words + plugin_options(request)),
-    }
-    return {"configuration": name, **stored.info["configurations"][name], **facts}
+    facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
+    more = {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
+    return {"configuration": name, **stored.info["configurations"][name], **facts, **more}
 
 
 def in_words(best: Mapping[str, Any]) -> str:

@@ -218,7 +218,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
         ((), "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP."),
         (
             ("--gin", "b.gin", "--grid", "constraints.gradient_penalty.wait=[1]"),
-            "setting 'constraints.gradient_penalty.wait=1': constraints.gradient_penalty has no parameter 'wait'. Did "
+            "setting 'constraints.gradient_penalty.wait': constraints.gradient_penalty has no parameter 'wait'. Did "
             "you mean 'weight'?",
         ),
         (
