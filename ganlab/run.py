@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import html
 import importlib
 import os
 import warnings
@@ -12,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ganlab.errors import ConfigError, GanlabError, MissingDependencyError
+from ganlab.errors import ConfigError, MissingDependencyError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.plugins.manager import use_plugin_file
@@ -20,7 +19,6 @@ from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.runs.plugin_file import take_up
 from ganlab.support import several
 from ganlab.support.collector import collect_rarely
-from ganlab.support.terminal import line
 from ganlab.telemetry.console import in_notebook
 
 if TYPE_CHECKING:
@@ -140,20 +138,18 @@ class Run(RunDirectory):
         checkpoint: Step = None,
         experiment: Experiment | None = None,
     ) -> np.ndarray:
-        """Draws samples of a checkpoint's generator, or of its average if the run keeps one; `(n, *sample_shape)`.
+        """Samples of a checkpoint's generator, or of its average if the run keeps one: `(n, *sample_shape)`.
 
         Args:
             n: How many.
-            seed: The seed of the samples; None for the run's own, as in its pictures.
+            seed: Their seed; None for the run's own, as in its pictures.
             truncation: Redraws every entry of a latent vector that is larger, by absolute value; None for none.
-            labels: The classes of a conditional generator's samples, used in turn; None for classes as the data has
-                them.
+            labels: The classes of a conditional generator's samples, used in turn; None for classes as in the data.
             checkpoint: The step of a checkpoint, "best" by `experiment.keep_best`, or None for the newest.
             experiment: The run's experiment, if its architecture was made in Python.
 
         Raises:
-            RunError: The checkpoint is missing, or does not fit the recorded experiment.
-            ConfigError: A number is too small, or there is no such class.
+            GanlabError: As of `ganlab.exporting.draw`.
         """
         run, draw = self.given(experiment), _application("ganlab_export").draw
         drawn = draw(run, n, seed=seed, truncation=truncation, labels=labels, checkpoint=checkpoint)
@@ -186,21 +182,7 @@ class Run(RunDirectory):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the status, the last metrics and the newest picture of samples, read from the disk."""
-        try:
-            info = self.info
-            compared = _application("ganlab_compare")
-            picture = compared.newest(self.path)
-            address = compared.embedded(picture, of=_PICTURES) if picture else None
-        except GanlabError as error:
-            return f"<p>{_escaped(error)}</p>"
-        step = f", step {info.get('step')} of {info.get('steps')}" if "step" in info else ""
-        measured = info.get("metrics", {}) | info.get("evaluation", {})
-        rows = [f"<tr><td>{_escaped(tag)}</td><td>{value:.4g}</td></tr>" for tag, value in measured.items()]
-        drawn = f'<img src="{address}" alt="samples" style="max-width: 420px">' if address else ""
-        return (
-            f"<p><b>{_escaped(self.path)}</b>: {_escaped(info.get('status', 'unknown'))}{_escaped(step)}</p>"
-            f'<div style="display: flex; gap: 2em"><table>{"".join(rows)}</table>{drawn}</div>'
-        )
+        return cast("str", _application("ganlab_runs.cell").as_html(self))
 
     def certify(
         self,
@@ -336,10 +318,6 @@ class Run(RunDirectory):
         return application.bisect(self.given(experiment), application.parse_condition(str(condition)), _warn)
 
 
-def _escaped(text: object) -> str:
-    return html.escape(line(text))
-
-
 def _application(name: str) -> Any:
     """An application, imported when it is used; the core imports none of them."""
     return importlib.import_module(name)
@@ -417,8 +395,6 @@ def train(
     )
 
 
-# A notebook that is saved keeps the picture of every run in it: as many share the room of a page.
-_PICTURES = 30
 _RULE = "an experiment, as ganlab.experiment(...) makes it, or an experiment file, or a list of them"
 
 

@@ -10,10 +10,7 @@ from ganlab.plugins.recipes import Factory
 
 
 def by_name(kind: str) -> tuple[Callable[[str], Factory], Callable[[], list[str]]]:
-    """The functions `__getattr__` and `__dir__` of the module of a kind.
-
-    A component has the name of its class or function there, and the one of experiment files, too.
-    """
+    """`__getattr__` and `__dir__` of a kind's module: names of classes and functions, and those of experiment files."""
 
     def offered() -> dict[str, str]:
         names: dict[str, str] = {}
@@ -24,12 +21,11 @@ def by_name(kind: str) -> tuple[Callable[[str], Factory], Callable[[], list[str]
         return names
 
     def get(name: str) -> Factory:
-        if name.startswith("_"):
-            raise AttributeError(f"module 'ganlab.{kind}' has no attribute {name!r}")
-        names, known = offered(), current()
+        names = {} if name.startswith("_") else offered()
         registered = names.get(name, name)
-        if registered not in names.values() and (kind, registered) not in known.components:
-            raise AttributeError(f"No plugin offers ganlab.{kind}.{name}.{nearest(name, names)}{known.absent()}")
+        if registered not in names.values():
+            near = nearest(name, names) + current().absent() if names else ""
+            raise AttributeError(f"No plugin offers ganlab.{kind}.{name}.{near}")
         return component(kind, registered)
 
     return get, lambda: sorted(offered())

@@ -41,7 +41,8 @@ def test_commands_of_the_page_work_in_order(here, cpus):
     assert sorted(path.name for path in here.glob("*.png")) == ["flowers.png", "gratings.png"]
 
 
-def test_gin_fragments_are_settings_of_an_experiment(here):
+def test_fragments_are_settings_of_an_experiment(here, cpus):
+    runpy.run_path(str(here / "memory.py"))
     fragments = [text for language, _, text in BLOCKS if language == "gin"]
     assert len(fragments) == 4
     for text in fragments:

@@ -108,6 +108,10 @@ def test_script_trains_and_reads_the_run_back(here, cpus, capsys, caplog, monkey
     assert any(line.startswith("10 critic/wasserstein ") for line in lines)
     assert values["generator"](np.zeros((3, 2), np.float32)).shape == (3, 2)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    (here / "more.py").write_text(FILES["more.py"].replace("steps=40", "steps=4").replace("steps=10", "steps=2"))
+    more = runpy.run_path(str(here / "more.py"), init_globals=values)
+    assert [more[name].info["step"] for name in ("again", "file")] == [4, 2]
+    assert more["shorter"].batch_size == 32
 
 
 def test_mistake_prints_the_message_on_the_page(here):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ganlab.plugins.manager import KINDS
+
 ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "cli", "run", "telemetry")
@@ -25,7 +27,7 @@ APPLICATIONS_WITHOUT_TENSORFLOW = (
 
 def test_every_package_has_its_layer():
     (layers,) = (contract["layers"] for contract in CONTRACTS if contract["type"] == "layers")
-    named = {name.strip() for layer in layers for name in layer.split("|")} | {"roles", "hookspecs"}
+    named = {name.strip() for layer in layers for name in layer.split("|")} | {"roles", "hookspecs", *KINDS}
     there = {
         path.stem for path in (ROOT / "ganlab").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }

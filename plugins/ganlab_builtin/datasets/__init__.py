@@ -16,7 +16,7 @@ from ganlab_builtin.datasets.in_memory import dataset_of
 from ganlab_builtin.datasets.keras_images import KerasImages
 from ganlab_builtin.datasets.known_distances import TranslatedGaussians, TwoImages
 from ganlab_builtin.datasets.min_funnels import MinFunnels
-from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianMixture, GaussianRing
+from ganlab_builtin.datasets.mixtures import GaussianGrid, GaussianRing
 from ganlab_builtin.datasets.moved_examples import MovedExamples
 from ganlab_builtin.datasets.photo_patches import PhotoPatches
 from ganlab_builtin.datasets.showers import Showers
@@ -70,32 +70,3 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
 def ganlab_data(data: Any) -> ganlab.Dataset | None:
     """Arrays, sets of tf.data and of PyTorch."""
     return dataset_of(data)
-
-
-__all__ = [
-    "Arrays",
-    "Characters",
-    "Digits",
-    "Edges",
-    "GaussianGrid",
-    "GaussianMixture",
-    "GaussianRing",
-    "Glyphs",
-    "Idx",
-    "ImageFolder",
-    "KerasImages",
-    "MinFunnels",
-    "MovedExamples",
-    "PhotoPatches",
-    "Showers",
-    "Sines",
-    "StackedMnist",
-    "SwissRoll",
-    "TFRecords",
-    "TfdsImages",
-    "TranslatedGaussians",
-    "TwoImages",
-    "Varied",
-    "ganlab_data",
-    "ganlab_datasets",
-]
