@@ -21,6 +21,7 @@ elsewhere, the first term is
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
     best = _value(chain, logs)[0]
     units = sum(len(stage.bias) for stage in chain.stages)
     for weight in _BARRIERS:
-        logs = descended(lambda there, barrier=weight / units: _value(chain, there, barrier), logs, end, tolerance)
+        logs = descended(functools.partial(_value, chain, barrier=weight / units), logs, end, tolerance)
         best = min(best, _value(chain, logs)[0])
         if time.monotonic() > end:
             break
