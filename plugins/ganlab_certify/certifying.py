@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +32,8 @@ from ganlab_certify.rungs import RUNGS, Rung, ladder
 
 # Starts of the attack: half examples, half samples.
 _STARTS, _STEPS = 1000, 100
+# Numbers of the starts of an attack on a file's critic.
+_NUMBERS = 2**25
 
 Box = tuple[np.ndarray, np.ndarray]
 
@@ -101,15 +104,17 @@ def certify_model(
     """
     model = open_model(Path(path))()
     weights = {name: variable.value for name, variable in named_weights(model).items()}
-    shape, random = (_STARTS, *model.inputs[0].shape[1:]), np.random.default_rng(0)
+    sides, random = model.inputs[0].shape[1:], np.random.default_rng(0)
+    count = max(2, min(_STARTS, _NUMBERS // math.prod(sides)))
+    shape = (count, *sides)
     starts = random.standard_normal(shape) if box is None else random.uniform(*box, size=shape)
-    labels = [tf.one_hot(tf.range(_STARTS) % each.shape[1], each.shape[1]) for each in model.inputs[1:]]
+    labels = [tf.one_hot(tf.range(count) % each.shape[1], each.shape[1]) for each in model.inputs[1:]]
 
     def critic(x: tf.Tensor) -> tf.Tensor:
         return tf.reshape(model([x, *labels] if labels else x, training=False), [-1])
 
     def climbed() -> list[Rung]:
-        ends = None if box is None else (np.full(shape[1:], box[0]), np.full(shape[1:], box[1]))
+        ends = None if box is None else (np.full(sides, box[0]), np.full(sides, box[1]))
         return ladder(model, weights, seconds=seconds, box=ends, rungs=RUNGS if rungs is None else tuple(rungs))
 
     return _bounded(None, critic, starts.astype(np.float32), climbed, seconds)

@@ -14,6 +14,10 @@ from ganlab_certify.blueprints import Blueprint, Shape, UnreadableError, Value
 
 _PLAIN = {"Relu": "ReLU", "Tanh": "Activation", "Sigmoid": "Activation", "Softplus": "Activation"}
 _FOLDED = 2**22  # numbers of a constant that is computed here
+# What may be done to what depends on labels alone, row by row, and how it may join what depends on examples.
+_ROWS = ("Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Tile", "MatMul", "Add", "Concat")
+_JOINING = ("Add", "Concat", "Mul", "Sub")
+_TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}
 
 
 def read(data: bytes) -> tuple[Blueprint, Value]:
@@ -83,14 +87,22 @@ class _Reader:
     def _follow(self, node: Any) -> None:
         kind, names = node.op_type, [name for name in node.input if name]
         settings = {each.name: each for each in node.attribute}
+        if node.domain not in ("", "ai.onnx"):
+            raise UnreadableError(f"it is of the domain {node.domain!r}")
+        labelled = kind != "Shape" and bool(self.by_label.intersection(names))
         if all(name in self.constants for name in names) or kind == "Shape":
             folded = self._folded(kind, names, settings)
             if folded.size > _FOLDED:
-                raise UnreadableError(f"{kind} makes a constant of {folded.size:,} numbers")
+                raise UnreadableError(f"it makes a constant of {folded.size:,} numbers")
             self.constants[node.output[0]] = folded
-            if kind != "Shape" and self.by_label.intersection(names):
+            if labelled:
+                classes = self.drawn.layers[self._label.layer].shape[0]
+                if kind not in _ROWS or names[0] not in self.by_label or folded.shape[:1] != (classes,):
+                    raise UnreadableError("it mixes the labels of examples")
                 self.by_label.add(node.output[0])
             return
+        if labelled and kind not in _JOINING:
+            raise UnreadableError("it depends on labels and on examples in a way that is not known")
         method: Callable[..., Value | None] | None = getattr(self, f"_{kind.lower()}", None)
         if kind in _PLAIN:
             name = {} if kind == "Relu" else {"activation": kind.lower()}
@@ -109,11 +121,8 @@ class _Reader:
             return np.array([1, *self.drawn.shape(self.values[names[0]])] if known is None else known.shape)
         given, settings = [self.constants[name] for name in names], _Settings(self._onnx, attributes)
         if kind == "Constant":
-            return (
-                self.array(attributes["value"].t)
-                if "value" in attributes
-                else np.asarray(settings(next(iter(attributes)), 0))
-            )
+            tensor = attributes.get("value")
+            return self.array(tensor.t) if tensor is not None else np.asarray(settings(next(iter(attributes)), 0))
         if kind == "Concat":
             return np.concatenate(given, axis=settings("axis", 0))
         if kind == "Gather":
@@ -124,7 +133,7 @@ class _Reader:
         axes = given[1].tolist() if len(given) > 1 else settings("axes", [0])
         made: dict[str, Callable[[], Any]] = {
             "Identity": lambda: given[0],
-            "Cast": lambda: given[0],
+            "Cast": lambda: given[0].astype(_TYPES[settings("to", 1)]),
             "Squeeze": lambda: np.squeeze(given[0], tuple(axes)),
             "Unsqueeze": lambda: np.expand_dims(given[0], tuple(axes)),
             "Transpose": lambda: np.transpose(given[0], settings("perm", None)),
@@ -214,6 +223,8 @@ class _Reader:
         return replace(self.drawn.reshaped(means, (*[1] * (len(shape) - 1), -1)), first=value.first)
 
     def _batchnormalization(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
+        if settings("training_mode", 0):
+            raise UnreadableError("in training mode it mixes examples")
         gamma, beta, mean, variance = (self.constants[name].astype(np.float64) for name in names[1:5])
         factor = gamma / np.sqrt(variance + settings("epsilon", 1e-5))
         return self.drawn.scaled(self.values[names[0]], factor, beta - factor * mean)
@@ -224,7 +235,10 @@ class _Reader:
     def _identity(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         return self.values[names[0]]
 
-    _cast = _dropout = _identity
+    def _cast(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
+        if settings("to", 1) not in (1, 11):
+            raise UnreadableError("a cast to another type than float32 or float64 rounds")
+        return self.values[names[0]]
 
     def _flatten(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         if settings("axis", 1) != 1:

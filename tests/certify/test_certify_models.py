@@ -151,6 +151,36 @@ def test_a_network_of_pytorch_is_described(tmp_path):
     assert found.step is None
 
 
+def test_a_residual_critic_of_labels_is_described(tmp_path):
+    model = made(residual)
+    arrays = {name: np.asarray(variable) for name, variable in named_weights(model).items()}
+    (tmp_path / "critic.safetensors").write_bytes(safetensors(arrays))
+    names = list(arrays)  # two convolutions, the shortcut, the projection
+    first, second, shortcut = (name for name in names if name.startswith("conv2d") and name.endswith("kernel"))
+    biases = [name for name in names if name.startswith("conv2d") and name.endswith("bias")]
+    described = [
+        {"kind": "conv", "weight": first, "bias": biases[0], "padding": "same"},
+        *({"kind": "relu"}, {"kind": "conv", "weight": second, "bias": biases[1], "padding": "same"}),
+        {"kind": "average_pool", "size": 2, "name": "branch"},
+        {"kind": "average_pool", "of": "input", "size": 2},
+        {"kind": "conv", "weight": shortcut, "name": "shortcut"},
+        *({"kind": "add", "of": ["shortcut", "branch"]}, {"kind": "relu"}),
+        {"kind": "global_average_pool", "name": "features"},
+        {
+            "kind": "projection",
+            "of": ["features", "label"],
+            "weight": next(name for name in names if "score/kernel" in name),
+            "bias": next(name for name in names if "score/bias" in name),
+            "embedding": next(name for name in names if "embedding" in name),
+        },
+    ]
+    content = {"input": [8, 8, 2], "classes": 3, "layout": "keras", "layers": described}
+    (tmp_path / "critic.json").write_text(json.dumps(content))
+    read = open_model(tmp_path / "critic.safetensors")()
+    np.testing.assert_allclose(read(inputs_of(model)), model(inputs_of(model)), rtol=1e-5, atol=1e-5)
+    assert product(read) == product(model)
+
+
 def archived(config, **members):
     with zipfile.ZipFile(file := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in {"config.json": config, "metadata.json": "{}", "model.weights.h5": b"", **members}.items():
@@ -196,7 +226,7 @@ def weights_of_nothing():
 TILE = (helper.make_node("Tile", ["c", "r"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"]))
 HOSTILE = {
     "damaged.keras": lambda: b"PK\3\4 and so on",
-    "bomb.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": bytes(10**8)}),
+    "bomb.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": bytes(3 * 10**7)}),
     "code.keras": lambda: archived(network_of("Lambda", function="whatever")),
     "program.keras": lambda: archived(network_of("TFSMLayer", filepath="/tmp/else")),
     "deep.keras": lambda: archived("[" * 10**6),
@@ -215,6 +245,7 @@ HOSTILE = {
     "infinite.onnx": lambda: graph_of(
         helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [np.nan] * 4)]
     ).SerializeToString(),
+    "foreign.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"], domain="else")).SerializeToString(),
     "two.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"])).SerializeToString(),
     "headless.safetensors": lambda: b"\xff" * 8,
     "short.safetensors": lambda: safetensors({"w": np.ones((4, 1), np.float32)})[:-4],
