@@ -9,10 +9,9 @@ from ganlab_builtin.losses.contrast import D2DCrossEntropy
 from ganlab_builtin.losses.embeddings import MMD, Cramer
 from ganlab_builtin.losses.features import FeatureMatching, MaxSliced
 from ganlab_builtin.losses.foresight import Consensus, Unrolled
-from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Wasserstein
+from ganlab_builtin.losses.games import Hinge, LeastSquares, NonSaturating, Patient, Wasserstein
 from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.information import Info
-from ganlab_builtin.losses.patience import Patient
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
 from ganlab_builtin.losses.selection import TopK

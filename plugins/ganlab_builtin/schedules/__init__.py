@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ganlab
-from ganlab_builtin.schedules.bursts import Bursts
-from ganlab_builtin.schedules.curves import ConstantThenLinear, Cosine, Linear, Warmup
+from ganlab_builtin.schedules.curves import Bursts, ConstantThenLinear, Cosine, Linear, Warmup
 
 
 @ganlab.hookimpl
