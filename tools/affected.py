@@ -43,6 +43,7 @@ MIRRORS = {
     "devices": ["ganlab_devices"],
     "listing": ["ganlab_runs"],
     "packaging": ["docs"],
+    "passport": ["ganlab_passport"],
     "planning": ["ganlab_plan"],
     "reliability": ["tools.chaos", "tools.killing", "tools.endurance", "tools.enduring"],
     "safety": ["ganlab.runs"],

@@ -2,7 +2,8 @@
 
 The checks of an experiment: trained on any number of replicas, compiled, resumed, and on a TPU. `ganlab_verify.testing`
 has the tests of components. The names below are for other applications as well: work in a process of its own (`call`),
-and the compiler for TPUs that are not there (`tpu`).
+the compiler for TPUs that are not there (`tpu`), a function in float64 (`Double`), and components with settings
+(`settings`, `maker`) in small experiments (`lab`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ganlab_verify import tpu
+    from ganlab_verify import lab, tpu
     from ganlab_verify.checks import CHECKS, Options, run
+    from ganlab_verify.doubling import Double
     from ganlab_verify.process import ProcessError, call
     from ganlab_verify.report import Row, Source
+    from ganlab_verify.testing.settings import maker, settings
     from ganlab_verify.tpu.strategy import CompileOnlyStrategy
     from ganlab_verify.trainings import recipe_of
     from ganlab_verify.verifying import shipped_experiments, started, verify
@@ -23,13 +26,17 @@ if TYPE_CHECKING:
 _LAZY = {
     "CHECKS": "checks",
     "CompileOnlyStrategy": "tpu.strategy",
+    "Double": "doubling",
     "Options": "checks",
     "ProcessError": "process",
     "Row": "report",
     "Source": "report",
     "call": "process",
+    "lab": "",
+    "maker": "testing.settings",
     "recipe_of": "trainings",
     "run": "checks",
+    "settings": "testing.settings",
     "shipped_experiments": "verifying",
     "started": "verifying",
     "tpu": "",
@@ -48,13 +55,17 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CHECKS",
     "CompileOnlyStrategy",
+    "Double",
     "Options",
     "ProcessError",
     "Row",
     "Source",
     "call",
+    "lab",
+    "maker",
     "recipe_of",
     "run",
+    "settings",
     "shipped_experiments",
     "started",
     "tpu",

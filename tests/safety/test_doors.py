@@ -60,10 +60,12 @@ ALLOWED = {
     "ganlab_scaffold/packages.py": {"read_text"},
     "ganlab_compare/pages.py": {"read_text"},
     "ganlab_export/readme.py": {"read_text"},
+    "ganlab_passport/passport.py": {"read_text"},
     "ganlab_benchmark/report.py": {"read_text"},
     "ganlab_tensorboard/plugin.py": {"read_bytes"},
     # Output of ganlab's own processes.
     "ganlab_verify/process.py": {"json.load", "read_text"},
+    "ganlab_passport/program.py": {"open"},
     "ganlab_verify/resume.py": {"read_bytes"},
     "ganlab_verify/tpu/checking.py": {"read_text"},
     "ganlab_verify/tpu/compiling.py": {"json.load", "read_bytes"},
