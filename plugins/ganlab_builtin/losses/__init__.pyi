@@ -13,10 +13,10 @@ from ganlab_builtin.losses.foresight import Unrolled as Unrolled
 from ganlab_builtin.losses.games import Hinge as Hinge
 from ganlab_builtin.losses.games import LeastSquares as LeastSquares
 from ganlab_builtin.losses.games import NonSaturating as NonSaturating
+from ganlab_builtin.losses.games import Patient as Patient
 from ganlab_builtin.losses.games import Wasserstein as Wasserstein
 from ganlab_builtin.losses.inference import ALI as ALI
 from ganlab_builtin.losses.information import Info as Info
-from ganlab_builtin.losses.patience import Patient as Patient
 from ganlab_builtin.losses.relative import Relativistic as Relativistic
 from ganlab_builtin.losses.relative import RelativisticAverage as RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR as HKR

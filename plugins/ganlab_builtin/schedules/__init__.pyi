@@ -1,5 +1,5 @@
 # Made by tools/stubs.py.
-from ganlab_builtin.schedules.bursts import Bursts as Bursts
+from ganlab_builtin.schedules.curves import Bursts as Bursts
 from ganlab_builtin.schedules.curves import ConstantThenLinear as ConstantThenLinear
 from ganlab_builtin.schedules.curves import Cosine as Cosine
 from ganlab_builtin.schedules.curves import Linear as Linear
