@@ -4,7 +4,8 @@
 
 Parameters and descriptions are those of `ganlab config explain NAME --json`. What the tables in docs/ say of a
 component, and which pages and experiment files show it, is read from these. As an extension of Sphinx, it makes every
-component an object, so that the search of the site finds it by name, and shows experiment files as pages.
+component and setting of the experiment an object, so that the search of the site finds it by name, and shows experiment
+files as pages.
 """
 
 from __future__ import annotations
@@ -231,11 +232,15 @@ def _moved(cell: str, page: str) -> str:
 
 def _objects(app: Any, doctree: Any) -> None:
     folder, _, kind = app.env.docname.partition("/")
-    if (folder, kind in KINDS) == (FOLDER.name, True):
-        for section in doctree[0].children:
-            if section.tagname == "section":
-                name = f"{kind}.{section[0].astext()}"
-                app.env.get_domain("std").note_object("component", name, section["ids"][0])
+    if folder != FOLDER.name:
+        return
+    note = app.env.get_domain("std").note_object
+    for section in doctree[0].children if kind in KINDS else []:
+        if section.tagname == "section":
+            note("component", f"{kind}.{section[0].astext()}", section["ids"][0])
+    for strong in doctree.findall(lambda node: node.tagname == "strong") if kind == EXPERIMENT else []:
+        strong["ids"].append(strong.astext())
+        note("setting", f"{kind}.{strong.astext()}", strong["ids"][0])
 
 
 def _link_files(app: Any, doctree: Any, page: str) -> None:
@@ -261,6 +266,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("doctree-resolved", _link_files)
     app.connect("html-collect-pages", _file_pages)
     app.add_object_type("component", "component")
+    app.add_object_type("setting", "setting")
     app.connect("doctree-read", _objects)
     return {"parallel_read_safe": True}
 
