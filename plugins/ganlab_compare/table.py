@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rich import box
@@ -66,30 +67,26 @@ def print_brief(comparison: Comparison, console: Console, metrics: Sequence[Metr
 def print_tables(comparison: Comparison, console: Console) -> None:
     """Prints all rows with all metrics, as many side by side as the console is wide, and the notes."""
     comparison = replace(comparison, configurations=best_first(comparison))
-    leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
-    for number, columns in enumerate(_side_by_side(leading, list(_columns(comparison)), console.width)):
-        if number:
-            console.print()
-        console.print(_table([*leading, *columns]))
-    _print_sentences([*_reading(comparison), *comparison.problems], console)
+    _print(comparison, list(_columns(comparison)), "", [*_reading(comparison), *comparison.problems], console)
 
 
 def print_statistics(comparison: Comparison, console: Console) -> None:
     """Prints the probabilities of improvement and the verdicts."""
     comparison = replace(comparison, configurations=best_first(comparison))
+    title = "\nProbability that a run is better than a run of the reference, [95% interval], verdict:"
+    _print(comparison, list(_improvements(comparison)), title, _verdicts(comparison), console)
+
+
+def _print(
+    comparison: Comparison, columns: list[_Column], title: str, sentences: Iterable[str], console: Console
+) -> None:
     leading = _leading(comparison, comparison.configurations, _SETTINGS * console.width)
-    better = list(_improvements(comparison))
-    for columns in _side_by_side(leading, better, console.width) if better else ():
-        console.print("\nProbability that a run is better than a run of the reference, [95% interval], verdict:")
-        console.print(_table([*leading, *columns]))
-    _print_sentences(list(_verdicts(comparison)), console)
-
-
-def _print_sentences(sentences: Sequence[str], console: Console) -> None:
-    if sentences:
-        console.print()
-    for sentence in sentences:
-        console.print(Text(line(f"- {sentence}")))
+    for count, group in enumerate(_side_by_side(leading, columns, console.width) if columns else ()):
+        if title or count:
+            console.print(title)
+        console.print(_table([*leading, *group]))
+    for count, sentence in enumerate(sentences):
+        console.print(Text(("" if count else "\n") + line(f"- {sentence}")))
 
 
 def text_of(value: Scalar | None) -> str:
@@ -125,13 +122,8 @@ def _cut(labels: Sequence[str], width: int) -> tuple[str, ...]:
     """Labels whose names are cut, rather than values, until all of them fit."""
     texts = tuple(labels)
     for most in (16, 12, 8, 6, 4, 2):
-        if max(map(len, texts)) <= width:
-            break
-        words = [[word.partition("=") for word in label.split()] for label in labels]
-        texts = tuple(
-            " ".join((name if len(name) <= most else f"{name[:most]}…") + sign + value for name, sign, value in row)
-            for row in words
-        )
+        if max(map(len, texts)) > width:
+            texts = tuple(re.sub(rf"(?<!\S)([^\s=]{{{most}}})[^\s=]+", r"\1…", label) for label in labels)
     return texts
 
 

@@ -152,6 +152,7 @@ def test_keyboard_moves_between_views_and_sorts(tab):
     tab.run("document.getElementById('tab-compare').focus()")
     tab.browser.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     tab.until(lambda: tab.run("return document.querySelector('canvas.heat:not([hidden])') !== null"))
+    tab.until(lambda: "replicas" in tab.run("return document.querySelector('.chart .caption').textContent"))
     tab.run("document.querySelector('canvas.heat').focus()")
     tab.browser.switch_to.active_element.send_keys(Keys.ARROW_DOWN)
     assert "replica 1" in tab.run("return document.querySelector('.readout').textContent")
