@@ -78,10 +78,12 @@ class Bench(lab.Training):
         kind, witness = (
             ("constraints", Witness()) if plain.has_critic else ("generator_constraints", GeneratorWitness())
         )
-        own = {f"{side}_optimizer": recording(templates[side], plain.strategy, updates[side]) for side in observed}
+        own: dict[str, Any] = {
+            f"{side}_optimizer": recording(templates[side], plain.strategy, updates[side]) for side in observed
+        }
+        own[kind] = (*getattr(plain, kind), witness)
         self.experiment: Experiment = replace(
             plain,
-            **{kind: (*getattr(plain, kind), witness)},
             **own,
             optimizers={
                 name: recording(template, plain.strategy, updates[sides[name]])
