@@ -67,11 +67,7 @@ class Comparison:
         return f"<Comparison of {', '.join(one.label for one in self.configurations)}>"
 
     def frame(self) -> pandas.DataFrame:
-        """One row per configuration in a frame of pandas, with the columns of `to_csv`.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
+        """One row per configuration in a frame of pandas, which must be installed, with the columns of `to_csv`."""
         return require("pandas").DataFrame(self.rows()).set_index("configuration")
 
     def _repr_html_(self) -> str | None:

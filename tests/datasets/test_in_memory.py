@@ -11,7 +11,10 @@ random = np.random.default_rng(0)
 BYTES = random.integers(0, 256, (12, 4, 5, 3), np.uint8)
 CLASSES = np.arange(12) % 3
 POINTS = random.normal(size=(12, 2))
-TENSORS = tf.data.Dataset.from_tensor_slices
+
+
+def tensors(values):
+    return tf.data.Dataset.from_tensor_slices(values)
 
 
 class Items:
@@ -35,10 +38,6 @@ class Tensor(np.ndarray):
 Tensor.__module__ = "torch"
 
 
-def plain(values):
-    return values.astype(float)
-
-
 def scaled(values, high=255):
     return values / (high / 2) - 1.0
 
@@ -55,19 +54,19 @@ def scaled(values, high=255):
         (BYTES[..., 0], scaled(BYTES[..., :1]), None),
         (POINTS, POINTS, None),
         (list(POINTS), POINTS, None),
-        (TENSORS(POINTS), POINTS, None),
-        (TENSORS(POINTS).batch(5), POINTS, None),
-        (TENSORS((BYTES, CLASSES)), scaled(BYTES), CLASSES),
-        (TENSORS((BYTES, CLASSES)).batch(5), scaled(BYTES), CLASSES),
-        (TENSORS((BYTES, CLASSES)).filter(lambda x, y: y >= 0), scaled(BYTES), CLASSES),
+        (lambda: tensors(POINTS), POINTS, None),
+        (lambda: tensors(POINTS).batch(5), POINTS, None),
+        (lambda: tensors((BYTES, CLASSES)), scaled(BYTES), CLASSES),
+        (lambda: tensors((BYTES, CLASSES)).batch(5), scaled(BYTES), CLASSES),
+        (lambda: tensors((BYTES, CLASSES)).filter(lambda x, y: y >= 0), scaled(BYTES), CLASSES),
         (Items(POINTS), POINTS, None),
         (Items(BYTES, CLASSES), scaled(BYTES), CLASSES),
         (Items((BYTES / 255).transpose(0, 3, 1, 2).view(Tensor), CLASSES), scaled(BYTES), CLASSES),
         (BYTES.transpose(0, 3, 1, 2).view(Tensor), scaled(BYTES), None),
     ],
 )
-def test_data_of_python_are_a_dataset(data, rows, labels):
-    dataset = small(dataset=data).dataset
+def test_data_of_python_are_a_dataset(cpus, data, rows, labels):
+    dataset = small(dataset=data() if callable(data) else data).dataset  # TensorFlow starts after the collection
     numbers = tf.constant([3, 11, 0], tf.int64)
     assert dataset.sample_shape == rows.shape[1:]
     np.testing.assert_allclose(dataset.examples(numbers, 0), rows[[3, 11, 0]], rtol=2e-6, atol=2e-6)
@@ -79,7 +78,7 @@ def test_data_of_python_are_a_dataset(data, rows, labels):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (TENSORS(POINTS).repeat(), r"tf\.data\.Dataset without an end\. End it"),
+        (lambda: tensors(POINTS).repeat(), r"tf\.data\.Dataset without an end\. End it"),
         ([POINTS[0], POINTS[1][:1]], "do not fit together"),
         ([], "do not fit together"),
         (POINTS[:, 0], r"array of shape \(12,\); it must be \(n, d\)"),
@@ -89,12 +88,12 @@ def test_data_of_python_are_a_dataset(data, rows, labels):
         (3, r"3, of type int; it must be a ganlab\.Dataset"),
     ],
 )
-def test_other_data_are_refused(data, message):
+def test_other_data_are_refused(cpus, data, message):
     with pytest.raises(ganlab.ConfigError, match=message):
-        small(dataset=data)
+        small(dataset=data() if callable(data) else data)
 
 
-def test_other_values_are_another_experiment():
+def test_other_values_are_another_experiment(cpus):
     from ganlab import config
 
     first, changed = POINTS.copy(), POINTS.copy()

@@ -70,8 +70,8 @@ def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        (np.zeros(2, int), r"int64 and shape \(2,\) in [^,]*;"),
-        (np.zeros((3, 2), int), r"int64 and shape \(3, 2\) in [^,]*;"),
+        (np.zeros(2, int), r"int64 values of shape \(2,\) in [^,]*;"),
+        (np.zeros((3, 2), int), r"int64 values of shape \(3, 2\) in [^,]*;"),
         (np.zeros(3), "float64"),
         (np.array([0.5, np.nan, 1]), "float64"),
         (np.array([True, False, True]), "bool"),
