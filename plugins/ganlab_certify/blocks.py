@@ -28,8 +28,6 @@ from ganlab_certify.semidefinite import descended
 
 # Numbers along a side of a dense matrix.
 _WIDEST = 6144
-# The share of the time for a smaller image, and what is added to its weights where they are too small; at last, none.
-_COARSE, _SHIFTS = 0.3, (0.1, 0.3, 1.0, None)
 # As in `semidefinite`.
 _POSITIVE, _MARGIN, _TOLERANCE = 1e-8, 1e-6, 1e-4
 
@@ -71,44 +69,31 @@ class _Passed:
     inner: _Inner  # K
 
 
-def blockwise_bounds(network: Network, *, seconds: float = 60.0, coarse: Network | None = None) -> list[float]:
+def blockwise_bounds(network: Network, *, seconds: float = 60.0) -> list[float]:
     """Upper bounds of a network's Lipschitz constant, one for each label, or one for all if they are equal.
 
     Args:
         network: The network.
         seconds: When to stop; the bounds are sound whenever that is. The first take as long as they take.
-        coarse: The same layers for a smaller image, whose weights are found sooner; the search starts from these.
 
     Raises:
         UnsuitableError: What passes between two layers is too large, or an activation sorts.
     """
-    end = time.monotonic() + seconds
-    logs = None if coarse is None else _searched(coarse, None, time.monotonic() + _COARSE * seconds)[0]
-    return [float(bound) * (1 + _MARGIN) for bound in _searched(network, logs, end)[1]]
-
-
-def _searched(network: Network, start: np.ndarray | None, end: float) -> tuple[np.ndarray, np.ndarray]:
-    """The best weights, and the bounds with them."""
     began = time.monotonic()
-    logs, best, _ = _evaluated(network, start)
+    logs, best, _ = _evaluated(network, None)
     taken = time.monotonic() - began
-    for shift in _SHIFTS if start is not None else ():
-        if math.isfinite(best.max()):
-            break
-        logs, best, _ = _evaluated(network, None if shift is None else logs + shift)
 
     def function(there: np.ndarray) -> tuple[float, np.ndarray]:
-        nonlocal logs, best
-        if time.monotonic() + 1.2 * taken > end:
+        nonlocal best
+        if time.monotonic() + 1.2 * taken > began + seconds:
             raise StopIteration
         _, found, gradient = _evaluated(network, there)
-        if found.max() < best.max():
-            logs, best = there.copy(), found
+        best = found if found.max() < best.max() else best
         return math.log(found.max()), gradient
 
     with contextlib.suppress(StopIteration):
-        descended(function, logs, end, _TOLERANCE)
-    return logs, best
+        descended(function, logs, began + seconds, _TOLERANCE)
+    return [float(bound) * (1 + _MARGIN) for bound in best]
 
 
 def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

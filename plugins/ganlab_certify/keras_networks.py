@@ -54,26 +54,6 @@ def network_of(critic: keras.Model, weights: Mapping[str, Any]) -> Network:
     return Network(size, tuple(walk.nodes), score, classes)
 
 
-def coarser(critic: keras.Model) -> keras.Model | None:
-    """The critic of images with half the sides, if its layers take these with weights of the same shapes."""
-    shape = tuple(critic.inputs[0].shape[1:])
-    if len(shape) != 3 or shape[0] % 2 or shape[1] % 2:
-        return None
-    config = critic.get_config()
-    for layer in config["layers"]:
-        layer.pop("build_config", None)
-        if layer["class_name"] == "InputLayer" and tuple(layer["config"]["batch_shape"][1:]) == shape:
-            layer["config"]["batch_shape"] = (None, shape[0] // 2, shape[1] // 2, shape[2])
-    try:
-        small = type(critic).from_config(config)
-    except (ValueError, TypeError):  # planes of labels, or a matrix behind a Flatten, have another size
-        return None
-    if [tuple(each.shape) for each in small.weights] != [tuple(each.shape) for each in critic.weights]:
-        return None
-    small.set_weights(critic.get_weights())
-    return small
-
-
 def _sparse() -> Any:
     from scipy import sparse
 

@@ -18,7 +18,7 @@ from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.blocks import blockwise_bounds
 from ganlab_certify.boxes import within
 from ganlab_certify.chains import Chain, UnsuitableError
-from ganlab_certify.keras_networks import coarser, network_of
+from ganlab_certify.keras_networks import network_of
 from ganlab_certify.networks import Network
 from ganlab_certify.patterns import exact_constant
 from ganlab_certify.semidefinite import semidefinite_bound
@@ -109,10 +109,9 @@ def ladder(
         certified = certificate(critic)
         return [(certified(weights), certified.missing or "")]
 
-    small = coarser(critic) if isinstance(network, Network) and "semidefinite" in rungs else None
-    coarse = None if small is None else network_of(small, weights)
-    others = {name: _of_network(name, network, seconds, box, coarse) for name in rungs if name != "products"}
-    return [_timed(name, others.get(name, products)) for name in rungs]
+    return [
+        _timed(name, products if name == "products" else _of_network(name, network, seconds, box)) for name in rungs
+    ]
 
 
 def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
@@ -127,15 +126,13 @@ def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
     return Rung(name, max(bounds), time.monotonic() - began, note, tuple(bounds) if len(bounds) > 1 else ())
 
 
-def _of_network(
-    name: str, network: Taken, seconds: float, box: Box | None, coarse: Network | None
-) -> Callable[[], list[Found]]:
+def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> Callable[[], list[Found]]:
     """Computes a rung for each label."""
     if isinstance(network, str):
         return lambda: [(None, network)]
     if isinstance(network, Network):
         if name == "semidefinite":
-            return lambda: [(bound, "") for bound in blockwise_bounds(network, seconds=seconds, coarse=coarse)]
+            return lambda: [(bound, "") for bound in blockwise_bounds(network, seconds=seconds)]
         return lambda: [(None, "The critic's matrices are too large to write out.")]
     each = seconds / len(network)
     compute: dict[str, Callable[[Chain], Found]] = {

@@ -118,6 +118,7 @@ def test_the_gradient_of_the_bound_in_blocks(kind):
     assert _evaluated(network, logs - 5.0)[1].max() == np.inf  # these weights are too small
 
 
+@pytest.mark.slow
 def test_the_bound_in_blocks_of_dense_layers_is_the_semidefinite_one():
     model = made("dense")
     network = network_of(model, weights_of(model))
@@ -152,8 +153,11 @@ def test_the_bound_of_each_label():
     (rung,) = ladder(model, weights_of(model), rungs=("averaged",))
     assert len(rung.by_label) == 3
     assert rung.bound == max(rung.by_label) > min(rung.by_label)
-    for label, bound in enumerate(rung.by_label):
-        assert attacked_constant(critic_of(model, np.full(50, label)), points(model, 50), steps=10) <= bound
+    # The score is linear in psi and the embedding of its label: with one label's for all, all bounds are that label's.
+    table = model.layers[-1].label_embedding.kernel
+    table.assign(np.repeat(table[1:2], 3, axis=0))
+    (one,) = ladder(model, weights_of(model), rungs=("averaged",))
+    np.testing.assert_allclose(one.by_label, [rung.by_label[1]] * 3, rtol=1e-9)
 
 
 @pytest.mark.parametrize("inputs", [1, 2])
