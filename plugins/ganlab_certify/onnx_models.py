@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,14 +103,14 @@ class _Reader:
             return
         if labelled and kind not in _JOINING:
             raise UnreadableError("it depends on labels and on examples in a way that is not known")
-        method: Callable[..., Value | None] | None = getattr(self, f"_{kind.lower()}", None)
+        method = self._METHODS.get(kind)
         if kind in _PLAIN:
             name = {} if kind == "Relu" else {"activation": kind.lower()}
             self.values[node.output[0]] = self.drawn.elementwise(self.values[names[0]], _PLAIN[kind], **name)
         elif method is None:
             raise UnreadableError("the operation is not known")
         else:
-            made = method(names, _Settings(self._onnx, settings), node.output[0])
+            made = method(self, names, _Settings(self._onnx, settings), node.output[0])
             if made is not None:
                 self.values[node.output[0]] = made
 
@@ -350,6 +350,21 @@ class _Reader:
         if names[0] not in self.products or axes not in ([1], [-1]) or not settings("keepdims", 1):
             raise UnreadableError("ReduceSum other than of features times an embedding is not known")
         self.products[output] = self.products[names[0]]
+
+    _METHODS: ClassVar[dict[str, Callable[..., Value | None]]] = {
+        **{"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "AveragePool": _averagepool, "ReduceMean": _reducemean},
+        **{"GlobalAveragePool": _globalaveragepool, "BatchNormalization": _batchnormalization, "Cast": _cast},
+        **{"LeakyRelu": _leakyrelu, "Identity": _identity, "Flatten": _flatten, "Reshape": _reshape, "Div": _div},
+        **{
+            "Squeeze": _squeeze,
+            "Transpose": _transpose,
+            "Concat": _concat,
+            "Resize": _resize,
+            "Add": _add,
+            "Sub": _sub,
+        },
+        **{"Mul": _mul, "ReduceSum": _reducesum},
+    }
 
 
 class _Settings:
