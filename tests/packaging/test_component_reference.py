@@ -53,6 +53,8 @@ def parameters(section):
 @pytest.mark.parametrize("kind", ["experiment", *KINDS])
 def test_examples_can_be_read(kind, pages, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    # submitit sets logging up anew when it is imported, with which absl's handler closes what pytest has for stderr.
+    monkeypatch.setattr("logging.shutdown", lambda handlers: None)
     examples = blocks(f"docs/reference/{kind}.md")
     assert len(examples) == max(1, pages[kind].count("\n## "))
     for language, _, text in examples:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import ganlab
+from ganlab.plugins.manager import KINDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -22,7 +23,8 @@ def test_every_public_name_has_an_entry_on_the_page_of_the_api():
     page = (ROOT / "docs" / "api.md").read_text()
     entries = set(re.findall(r"^\.\. [\w:]+:: ganlab\.(\w+)$", page, re.MULTILINE))
     roles = re.search(r"automodule:: ganlab.interfaces\n   :members: (.*)", page).group(1)
-    assert set(ganlab.__all__) - entries - set(roles.split(", ")) - set(vars(ganlab.errors)) == set()
+    assert all(f"`ganlab.{kind}`" in page for kind in KINDS)
+    assert set(ganlab.__all__) - entries - set(roles.split(", ")) - set(vars(ganlab.errors)) == set(KINDS)
     assert entries - set(ganlab.__all__) == {"interfaces"}
     assert set(roles.split(", ")) <= set(ganlab.__all__)
 
