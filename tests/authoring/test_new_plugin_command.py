@@ -67,7 +67,7 @@ def test_plugins_group_lists_components_and_suggests_commands(new):
     def run(*arguments):
         return CliRunner().invoke(cli, ["plugins", *arguments])
 
-    assert run().stdout.startswith("kind ")
+    assert run().stdout.startswith("constraints: ")
     assert "\n  new " in run("--help").stdout
     for arguments, message in [
         (["neww"], "No such command 'neww'. Did you mean 'new'?"),

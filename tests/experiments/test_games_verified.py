@@ -18,11 +18,13 @@ SMALL = {
     "ssgan": ("architectures.dcgan.channels=4",),
     "diffusion_gan": ("architectures.mlp.width=8",),
     "characters": ("architectures.text_resnet.channels=4", "experiment.critic_steps=2"),
+    "sines": ("architectures.mlp.width=8",),
     "unrolled": ("architectures.mlp.width=8", "losses.unrolled.steps=2"),
     "consensus": ("architectures.mlp.width=8", "experiment.critic_steps=2"),
     "extragradient": ("architectures.mlp.width=8",),
     "sinkhorn": ("architectures.mlp.width=8",),
     "sliced": ("architectures.mlp.width=8",),
+    "max_sliced": ("architectures.mlp.width=8",),
     "first_wgan": ("architectures.mlp.width=8",),
     "stopping_rule": ("architectures.mlp.width=8",),
     "growing": ("architectures.growing.channels=4", "architectures.growing.doublings=1"),
@@ -33,6 +35,7 @@ WHOLE = " takes statistics of the whole batch, which its parts do not know."
 REFUSED = {
     ("sinkhorn", "microbatches"): f"The loss sinkhorn{WHOLE}",
     ("sliced", "microbatches"): f"The loss sliced{WHOLE}",
+    ("max_sliced", "microbatches"): f"The loss max_sliced{WHOLE}",
     ("first_wgan", "tpu"): DIFFER + "experiment.critic_steps follows a schedule",
     ("stopping_rule", "tpu"): DIFFER + "the loss decides when the generator moves",
 }

@@ -14,7 +14,7 @@ from small import Layers, Points, assert_same, constraint, sgd, small, trained, 
 import ganlab
 from ganlab import config
 from ganlab.composition import compose
-from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.errors import IncompatibleError
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.trainer import Trainer
@@ -246,11 +246,6 @@ def test_nothing_is_made_for_a_critic():
             {"diagnostics": [ganlab.component("diagnostics", "surface")()]},
             IncompatibleError,
             "Means has no loss for a critic, so that none is trained, and experiment.diagnostics needs one. Leave that",
-        ),
-        (
-            {"loss": loss("wasserstein")},
-            ConfigError,
-            "experiment.critic_optimizer is None, of type NoneType; it must be a keras.optimizers.Optimizer",
         ),
         (
             {"microbatches": 2},

@@ -290,8 +290,7 @@ def test_an_applied_gradient_has_to_depart_from_every_start(departing, status, m
     starts = []
 
     class Right:
-        critic = staticmethod(lambda values: (truth, {}))
-        generator = staticmethod(lambda values: truth)
+        truths = staticmethod(lambda start, later: [truth, truth])
 
     def train(start):
         starts.append(start)

@@ -15,7 +15,7 @@ SOURCE = Source(("quickstart",))
 @pytest.fixture
 def lowered(monkeypatch):
     """Replaces lowering by a fixed answer, and the interpreter by one without the compiler."""
-    answer = {"batch_size": 8, "asked_batch_size": 8, "obstacles": [], "lines": {}}
+    answer = {"batch_size": 8, "asked_batch_size": 8, "obstacles": [], "refused": "", "lines": {}}
 
     def call(target, source, options, *, cpus):
         Path(options["module"]).write_bytes(b"")

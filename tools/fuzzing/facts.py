@@ -1,4 +1,4 @@
-"""Fuzz target: files of statistics, of networks and of datasets with forged JSON are read, or refused in a sentence."""
+"""Fuzz target: statistics, networks, datasets and passports with forged JSON are read, or refused in a sentence."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,12 +27,18 @@ _FACTS = {
 }
 _ABOUT = {"classes": ["cat", "dog"], "size": 3}
 _HEADER = {"mu": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}, "__metadata__": {"format": "np"}}
+_LAYERS = {
+    "input": [2],
+    "layers": [{"kind": "dense", "weight": "mu"}],
+    "class_name": "Dense",
+    "tensors": {"mu": [0, 1]},
+}
 _CLUSTER = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
 
 
 def files() -> st.SearchStrategy[bytes]:
     """A JSON text."""
-    return altered([_FACTS, _ABOUT, _HEADER, _CLUSTER])
+    return altered([_FACTS, _ABOUT, _HEADER, _LAYERS, _CLUSTER])
 
 
 def check(data: bytes, folder: Path) -> None:
@@ -41,13 +48,15 @@ def check(data: bytes, folder: Path) -> None:
     from ganlab_builtin.features import storing, weights
     from ganlab_builtin.features.torch_file import UnreadableError
     from ganlab_builtin.strategies.workers import check_cluster
+    from ganlab_certify.models import open_model
+    from ganlab_passport import tensors
 
     text = data.decode(errors="replace").rstrip("\0")
     for name, path in (("ganlab", folder / "statistics.npz"), ("facts", folder / "network.npz")):
-        content = io.BytesIO()
+        packed = io.BytesIO()
         arrays: dict[str, Any] = {"mu": np.zeros(2), "sigma": np.eye(2), name: np.array(text)}
-        np.savez(content, **arrays)
-        path.write_bytes(content.getvalue())
+        np.savez(packed, **arrays)
+        path.write_bytes(packed.getvalue())
     with contextlib.suppress(statistics_file.UnusableError):
         found = statistics_file.read(folder / "statistics.npz")
         assert float(found.count or "nan") != 0
@@ -60,6 +69,16 @@ def check(data: bytes, folder: Path) -> None:
         contextlib.suppress(UnreadableError),
     ):
         weights.read(folder / "x.safetensors")
+    (folder / "x.json").write_bytes(data)
+    with zipfile.ZipFile(folder / "x.keras", "w") as archive:
+        archive.writestr("config.json", data)
+        archive.writestr("model.weights.h5", b"")
+    for path in (folder / "x.safetensors", folder / "x.keras"):
+        with contextlib.suppress(ganlab.GanlabError):
+            open_model(path)
+    for content in (data, (folder / "x.safetensors").read_bytes()):
+        with contextlib.suppress(ganlab.GanlabError):
+            tensors.decode(content, "x")
     (folder / tfrecords.ABOUT).write_bytes(data)
     dataset = object.__new__(tfrecords.TFRecords)
     dataset._path = os.fspath(folder)
