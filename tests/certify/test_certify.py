@@ -85,7 +85,7 @@ def test_options_of_the_distance_are_refused_without_it(run, options, message):
 
 @pytest.mark.slow
 def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(trained):
-    wide = trained(EXPERIMENT.replace("width = 6", "width = 65"))
+    wide = trained(EXPERIMENT.replace("gaussian_ring", "digits").replace("width = 6", "width = 65"))
     options = ["certify", str(wide), "--seconds", "1", "--json"]
     result = CliRunner().invoke(cli, [*options, "--rung", "exact"])
     assert result.exit_code == 1, result.output
