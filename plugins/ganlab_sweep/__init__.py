@@ -7,7 +7,7 @@ from ganlab_sweep.metric_follower import last_value
 from ganlab_sweep.request import Proposed, Request
 from ganlab_sweep.screen import LiveTable
 from ganlab_sweep.store import Sweep
-from ganlab_sweep.sweeping import Plan, cores, created, launcher_of, run_trials, search_of, sweep
+from ganlab_sweep.sweeping import Plan, Swept, cores, created, launcher_of, run_trials, search_of, sweep
 from ganlab_sweep.trial import COMPLETED, DIVERGED, ENDED, FAILED, Trial, environment, take_up
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Request",
     "Screen",
     "Sweep",
+    "Swept",
     "Trial",
     "cores",
     "created",
