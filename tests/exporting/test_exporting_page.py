@@ -16,7 +16,7 @@ def test_its_commands_and_its_code(ganlab, cpus):
     small = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16"]
     train = ["run", "--gin", "quickstart", "--name", "first", *small]
     commands = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
-    assert len(commands) == 12
+    assert len(commands) == 13
     for words in (train, *(shlex.split(command)[1:] for command in commands)):
         ganlab(*words)
     (code,) = [text for language, text in BLOCKS if language == "python"]

@@ -208,7 +208,7 @@ def test_a_linear_critic_of_max_sliced_finds_the_best_of_all_directions(replicas
         "dataset": ring,
         "batch_size": 96,
     }
-    training, steps = trained(replicas, count=30, critic_optimizer=sgd(0.3), **given), np.arange(25, 30)
+    training, steps = trained(replicas, count=100, critic_optimizer=sgd(0.3), **given), np.arange(95, 100)
     generator, inputs = Net(training.start, "generator"), Inputs(small(0, **given))
     angles = np.linspace(0, np.pi, 2000)
     directions = np.stack([np.cos(angles), np.sin(angles)])
