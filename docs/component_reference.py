@@ -72,7 +72,7 @@ _TAIL = """
 
 
 class Reference:
-    """What the pages are made from.
+    """The components, pages and experiment files that the reference is made from.
 
     Attributes:
         names: The names of the components that come with ganlab.

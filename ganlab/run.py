@@ -181,7 +181,7 @@ class Run(RunDirectory):
         return cast("dict[str, Any]", export(self.given(experiment), folder, format=format, checkpoint=checkpoint))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the status, the last metrics and the newest picture of samples, read from the disk."""
+        """The status, the last metrics and the newest sample grid, for notebooks; read from the disk."""
         return cast("str", _application("ganlab_runs.cell").as_html(self))
 
     def certify(

@@ -1,4 +1,4 @@
-"""What plugins have where an experiment leaves something out, or is given data that are no dataset."""
+"""Defaults for the parts that an experiment leaves out, and datasets made of plain data; both come from plugins."""
 
 from __future__ import annotations
 

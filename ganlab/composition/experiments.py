@@ -117,7 +117,7 @@ class Experiment:
         diagnostics: Examine the critic, at each evaluation or at an interval of their own, and at the end.
         evaluate_every: Generator updates between evaluations and sample pictures; 0 for only at the end.
         evaluate_beside: Whether a process of its own evaluates, from a checkpoint of that step, while training goes
-            on; the next evaluation or checkpoint waits for it. It uses the processor alone. The last evaluation is made
+            on; the next evaluation or checkpoint waits for it. It runs on the CPU. The last evaluation is made
             in the training process.
         checkpoint_every: Generator updates between checkpoints; 0 for only at the end.
         keep_best: A figure of the evaluators and "min" or "max", as "evaluation/frechet_distance/distance:min": the

@@ -14,7 +14,7 @@ from ganlab.config.overrides import Override
 from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted, read, read_param
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
-from ganlab.config.spelling import settled
+from ganlab.config.spelling import default_lines, settled
 from ganlab.errors import ConfigError
 from ganlab.interfaces import Loss
 from ganlab.interfaces.loss import has_own
@@ -185,22 +185,14 @@ class _Read:
             without = "" if not isinstance(loss, Loss) or has_own(loss, "critic") else "critic_optimizer"
             needs = [*required(composition.parameters()), *composition.DEFAULTED]
             needs = [name for name in needs if name != without and (only is None or name in only)]
-            lines = [_default(part) for part in composition.DEFAULTED if part in needs and part not in recipe.arguments]
-            if named := [line for line in lines if line.value.selector]:
-                self.bindings = [*named, *self.bindings]
-                self.resolver = Resolver(names, self.bindings, strict=True, objects=objects)
+            if lines := [line for line in default_lines(self.bindings) if line.parameter in needs]:
+                self.bindings = [*lines, *self.bindings]
+                self.resolver = Resolver(names, self.bindings, strict=True, objects=objects, apart=apart)
                 recipe = self.resolver.experiment()
         _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
         self.recipe = replace(recipe, arguments={**recipe.arguments, **lists})
-
-
-def _default(part: str) -> Binding:
-    """The line for a part that no line sets; its component has no name if no plugin has one."""
-    name = composition.default_of(part)
-    value = Reference((), f"{composition.PARTS[part]}.{name}" if name else "", called=True)
-    return Binding((), EXPERIMENT, part, value, f"the default of {EXPERIMENT}.{part}", 0, included=True)
 
 
 def _settle(binding: Binding, names: Names) -> Binding:

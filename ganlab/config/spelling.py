@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ganlab import composition
-from ganlab.config.parser import Binding, Macro, Statements, read, read_param
+from ganlab.config.parser import Binding, Macro, Reference, Statements, read, read_param
 from ganlab.config.registry import EXPERIMENT, Names, walk
 from ganlab.config.resolver import Resolver
 from ganlab.plugins.manager import KINDS, current
@@ -56,6 +56,19 @@ def setting_name(sources: Sequence[str | Path], params: Sequence[str], name: str
     return names.complete(Statements([binding]))[0].name
 
 
+def default_lines(bindings: Sequence[Binding]) -> list[Binding]:
+    """Lines for the parts that no line sets and plugins have a default for."""
+    given = {binding.parameter for binding in bindings if binding.selector == EXPERIMENT}
+    names = {part: composition.default_of(part) for part in composition.DEFAULTED if part not in given}
+    values = {
+        part: Reference((), f"{composition.PARTS[part]}.{name}", called=True) for part, name in names.items() if name
+    }
+    return [
+        Binding((), EXPERIMENT, part, value, f"the default of {EXPERIMENT}.{part}", 0, included=True)
+        for part, value in values.items()
+    ]
+
+
 def _is_unclear(binding: Binding, names: Names) -> bool:
     """Whether a name is not that of an experiment's setting, or of a component's without a scope."""
     selector, parameter = binding.selector, binding.parameter
@@ -68,7 +81,7 @@ class _Known:
     """The settings of the experiment that some bindings make."""
 
     def __init__(self, bindings: Sequence[Binding], names: Names) -> None:
-        complete = names.complete(Statements(list(bindings)))
+        complete = names.complete(Statements([*default_lines(bindings), *bindings]))
         resolver = Resolver(names, complete, strict=False)
         resolver.experiment()
         self._names, self._uses = names, resolver.uses

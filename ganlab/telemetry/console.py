@@ -160,7 +160,7 @@ class Console(Writer):
         self._say(self._state())
 
     def _cell(self) -> dict[str, str]:
-        """What a notebook shows, as text and as HTML."""
+        """The progress, as text and as HTML, for notebooks."""
         text = self._state()
         bar = f'<progress value="{self._step}" max="{self._total}"></progress>'
         return {"text/plain": text, "text/html": f"{bar} {html.escape(text)}"}

@@ -71,7 +71,7 @@ class Comparison:
         return require("pandas").DataFrame(self.rows()).set_index("configuration")
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows: settings and last values, where pandas is installed; else None."""
+        """Settings and last values as a table for notebooks, where pandas is installed; else None."""
         try:
             frame = self.frame()
         except MissingDependencyError:

@@ -105,3 +105,13 @@ def test_a_run_of_arrays_samples_exports_and_shows_itself(tmp_path, monkeypatch,
             other()
     ganlab.train(moved, "runs/python/moved")
     assert len(ganlab.compare("runs/python").configurations) == 2
+
+
+@pytest.mark.parametrize("named", ["", "experiment.critic_optimizer = @optimizers.adam()\n", "both"])
+def test_an_override_in_short_sets_one_of_two_default_optimizers(named, tmp_path):
+    both = "".join(f"experiment.{side}_optimizer = @optimizers.adam()\n" for side in ("critic", "generator"))
+    lines = "experiment.dataset = @datasets.gaussian_ring()\nexperiment.architecture = @architectures.mlp()\n"
+    (tmp_path / "ring.gin").write_text(lines + (both if named == "both" else named))
+    settings = config.flatten(config.load([tmp_path / "ring.gin"], ["critic.adam.beta_1=0.25"]))
+    found = [settings[f"{side}_optimizer/optimizers.adam.beta_1"] for side in ("critic", "generator")]
+    assert found == [0.25, 0.5]

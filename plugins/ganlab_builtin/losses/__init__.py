@@ -66,5 +66,5 @@ def ganlab_losses() -> dict[str, type]:
 
 @ganlab.hookimpl
 def ganlab_defaults() -> dict[str, str]:
-    """What experiments have that name none."""
+    """The defaults for experiments that name none."""
     return {"loss": "wasserstein"}

@@ -29,5 +29,5 @@ def ganlab_optimizers() -> dict[str, Callable[..., Any]]:
 
 @ganlab.hookimpl
 def ganlab_defaults() -> dict[str, str]:
-    """What experiments have that name none."""
+    """The defaults for experiments that name none."""
     return {"critic_optimizer": "adam", "generator_optimizer": "adam"}

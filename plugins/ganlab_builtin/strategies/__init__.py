@@ -25,5 +25,5 @@ def ganlab_strategies() -> dict[str, Callable[..., Any]]:
 
 @ganlab.hookimpl
 def ganlab_defaults() -> dict[str, str]:
-    """What experiments have that name none."""
+    """The defaults for experiments that name none."""
     return {"strategy": "mirrored"}
