@@ -16,6 +16,7 @@ NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
     "architectures.fixed_samples": {"dataset": None, "critic": None},
     "architectures.latents": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    "architectures.packed": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unit_pixels": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_head": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_side": {"architecture": ganlab.component("architectures", "mlp")(width=8)},

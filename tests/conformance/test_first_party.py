@@ -83,6 +83,7 @@ ARGUMENTS = {
     "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
     "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unet": lambda: {"channels": 4, "depth": 2},
+    "architectures.packed": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.text_resnet": lambda: {"channels": 4, "blocks": 1, "latent_dim": 4},

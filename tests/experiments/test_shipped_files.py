@@ -31,7 +31,9 @@ SMALL = {
 }
 LOCAL_BATCH = 4
 
-FILES = [path for path in config.shipped_gin_files() if path.parent.name not in ("base", "methods", "published")]
+APART = ("base", "methods", "published", "stacked_mnist")
+FILES = [path for path in config.shipped_gin_files() if path.parent.name not in APART]
+STACKED = [path for path in config.shipped_gin_files() if path.parent.name == "stacked_mnist"]
 PUBLISHED = [path for path in config.shipped_gin_files() if path.parent.name == "published"]
 METHODS = [path for path in config.shipped_gin_files() if path.parent.name == "methods"]
 
@@ -75,6 +77,8 @@ def other_images(dataset):
     if inner := dataset.arguments.get("dataset"):
         return replace(dataset, arguments={**dataset.arguments, "dataset": other_images(inner)})
     given = dataset.arguments
+    if dataset.name == "idx":
+        return Recipe("datasets", "glyphs", {"side": 28})
     side = given.get("resize") or given.get("crop") or {"mnist": 28, "cifar10": 32}[given["name"]]
     name = "glyphs" if dataset.arguments["name"] == "mnist" else "photo_patches"
     return Recipe("datasets", name, {"side": side})
@@ -102,7 +106,7 @@ def test_published_experiment_has_labels_if_its_networks_take_them(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PUBLISHED, *STACKED], ids=lambda path: path.stem)
 def test_published_experiment_composes(path):
     experiment = composed(path, dataset=other_images(config.load([path]).arguments["dataset"]))
     if experiment.microbatches > 1:  # networks may refuse them

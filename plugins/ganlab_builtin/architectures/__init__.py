@@ -15,6 +15,7 @@ from ganlab_builtin.architectures.infogan import InfoGAN
 from ganlab_builtin.architectures.latents import Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet
 from ganlab_builtin.architectures.mlp import MLP
+from ganlab_builtin.architectures.packed import Packed
 from ganlab_builtin.architectures.r3gan import R3GAN
 from ganlab_builtin.architectures.resnet import ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN
@@ -27,6 +28,7 @@ from ganlab_builtin.architectures.with_side import WithSide
 GANLAB_KNOWN_AS = {
     "architectures.resnet": ["sngan", "resnet_cifar"],
     "architectures.dcgan": ["cnn", "conv", "convnet"],
+    "architectures.packed": ["pacgan"],
     "architectures.mlp": ["dense", "fc", "fully_connected"],
 }
 
@@ -47,6 +49,7 @@ def ganlab_architectures() -> dict[str, type]:
         "latents": Latents,
         "lip_convnet": LipConvNet,
         "mlp": MLP,
+        "packed": Packed,
         "r3gan": R3GAN,
         "resnet": ResNet,
         "sndcgan": SNDCGAN,

@@ -11,6 +11,7 @@ from ganlab_builtin.architectures.infogan import InfoGAN as InfoGAN
 from ganlab_builtin.architectures.latents import Latents as Latents
 from ganlab_builtin.architectures.lip_convnet import LipConvNet as LipConvNet
 from ganlab_builtin.architectures.mlp import MLP as MLP
+from ganlab_builtin.architectures.packed import Packed as Packed
 from ganlab_builtin.architectures.r3gan import R3GAN as R3GAN
 from ganlab_builtin.architectures.resnet import ResNet as ResNet
 from ganlab_builtin.architectures.sndcgan import SNDCGAN as SNDCGAN
