@@ -13,12 +13,13 @@ _MARKUP = re.compile(r"[\\`*_{}\[\]<>|#&~$]")
 # A minus before a number; and what LaTeX obeys or joins, or what the usual fonts of pdfLaTeX lack.
 _SPECIAL = re.compile(r"(?P<minus>(?<![\w)\]])-(?=\d))|-(?=-)|'(?=')|[^-'A-Za-z0-9 .,:;!?@+/=()À-ÏÑ-ÖØ-Ýß-ïñ-öø-ýÿ]")
 _LATEX = {
-    **{char: f"\\{char}" for char in "{}$&#_%"},
+    **{char: f"\\{char}" for char in "{}$&#%"},
     **{char: f"{{{char}}}" for char in "[]*-'`"},
     **{char: rf"\text{name}{{}}" for char, name in zip("<>|", ("less", "greater", "bar"), strict=True)},
     **{char: rf"\textascii{name}{{}}" for char, name in zip("^~", ("circum", "tilde"), strict=True)},
     "\\": r"\textbackslash{}",
     '"': "''",
+    "_": r"\_\allowbreak{}",  # a long name may be wrapped
 }
 
 

@@ -18,7 +18,7 @@ from ganlab_compare.brief import main_metric
 from ganlab_compare.comparison import Comparison, limits_of_runs
 from ganlab_compare.configurations import Configuration, configurations, reference
 from ganlab_compare.doors import rendered
-from ganlab_compare.labels import shortened
+from ganlab_compare.labels import short_label, shortened
 from ganlab_compare.metrics import Metric, measured_apart
 from ganlab_compare.ranking import LEVEL
 from ganlab_compare.statistics import (
@@ -30,7 +30,7 @@ from ganlab_compare.statistics import (
     improvement,
     interquartile_mean,
 )
-from ganlab_compare.table import number, statuses, text_of
+from ganlab_compare.table import statuses, text_of
 from ganlab_compare.warnings import last_value
 
 # Settings of the data: runs that differ in these have different tasks.
@@ -61,7 +61,7 @@ class Difference:
     the exact test of Mann and Whitney, "ranks", runs that diverged are worse than all others.
     """
 
-    effect: float
+    effect: float | None = None  # None where a row has no finite figure
     test: Literal["paired", "Welch", "ranks"] | None = None  # None for too few seeds
     low: float | None = None  # the 95% interval; none for ranks
     high: float | None = None
@@ -70,7 +70,7 @@ class Difference:
     verdict: Literal["better", "worse", "open"] = "open"
     label: str = ""
     against: str = ""
-    choices: int = 1  # the pairs of settings that the rows were chosen from, by which p is multiplied
+    choices: int = 1  # the larger number of settings that one of the rows was chosen from, by which p is multiplied
     corrected: float | None = None  # p times choices, with Holm's correction for the differences of all tables
 
 
@@ -97,7 +97,7 @@ class Paper:
 
     def text(self, language: Literal["markdown", "latex"]) -> str:
         """The tables and the sentences that may be written of them; those in LaTeX need the package booktabs."""
-        helpers = {one.__name__: one for one in (counted, interval, listed, number, shortened)}
+        helpers = {one.__name__: one for one in (counted, interval, listed, shortened)}
         constants = {
             "sure": "95%",
             "level": LEVEL,
@@ -154,12 +154,11 @@ def paper(
     rows = configurations(runs, columns)[0] if columns else comparison.configurations
     tasks = configurations(runs, data)[0] if data else (Configuration("", {}, tuple(runs)),)
     tuned = {row.label: {name: _tried(row, name) for name in _differing(row) if name not in data} for row in rows}
-    tried = {
-        row.label: configurations(row.runs, list(of))[0] if (of := tuned[row.label]) else (replace(row, label=""),)
-        for row in rows
-    }
+    tried = {row.label: configurations(row.runs, list(of))[0] if (of := tuned[row.label]) else (row,) for row in rows}
     main = main_metric(comparison)
-    tables = [_table(tried, tasks, metric, against) for metric in metrics or ([main] if main else [])]
+    if main is None:
+        raise ConfigError("--paper: the runs have no metric to compare. Give --metric TAG:max or TAG:min.")
+    tables = [_table(tried, tasks, metric, against) for metric in metrics or [main]]
     corrected = iter(holm([one.p * one.choices for table in tables for one in table.differences if one.p is not None]))
     tables = [replace(of, differences=tuple(_judged(one, corrected) for one in of.differences)) for of in tables]
     return Paper(tuple(tables), columns, tuned, tuple(measured_apart(names)))
@@ -176,7 +175,7 @@ def _tried(row: Configuration, name: str) -> tuple[Scalar, ...]:
 
 def interval(one: Row | Difference) -> str:
     """An interval as tables show it; a dash for none."""
-    return "-" if one.low is None or one.high is None else f"[{number(one.low)}, {number(one.high)}]"
+    return "-" if one.low is None or one.high is None else f"[{one.low:.3g}, {one.high:.3g}]"
 
 
 def _judged(one: Difference, corrected: Iterator[float]) -> Difference:
@@ -201,6 +200,7 @@ def _table(
     common = [place for place, of_task in enumerate(figures) if all(of & of_task.keys() for of in paths)]
     if not having or not common:
         raise ConfigError(f"--paper: rows share no task with {tag}. Give another --metric, or fewer runs.")
+    covered = {run.path for place in common for run in tasks[place].runs}
     limits = [limits_of_runs(tasks[place].runs, tag) for place in common]
     normalized = len(set(limits)) > 1 and all(map(math.isfinite, itertools.chain(*limits)))
     scales = [(low, high - low) if normalized else (0.0, 1.0) for low, high in limits]
@@ -215,7 +215,7 @@ def _table(
             }
             for of, (low, width) in zip(by_task, scales, strict=True)
         ]
-        return _Setting(one, tuple(scaled))
+        return _Setting(replace(one, runs=tuple(run for run in one.runs if run.path in covered)), tuple(scaled))
 
     settings = {label: [setting(one) for one in of] for label, of in having.items()}
     best = {label: max(of, key=lambda one: one.merit(way)) for label, of in settings.items()}
@@ -226,7 +226,7 @@ def _table(
         pairs += [(worse, better) for better, worse in itertools.combinations(order[1:], 2)]
     differences = []
     for a, b in pairs:
-        choices = len(settings[a]) * len(settings[b])
+        choices = max(len(settings[a]), len(settings[b]))
         differences.append(replace(_difference(best[a], best[b], way), label=a, against=b, choices=choices))
     return Table(
         metric,
@@ -249,9 +249,9 @@ def _row(label: str, best: _Setting, tried: Sequence[_Setting], way: str) -> Row
     sign = 1 if way == "max" else -1
     return Row(
         label,
-        best.runs.label,
+        short_label(best.runs.settings, shortened(list(best.runs.settings))) if len(tried) > 1 else "",
         statuses(best.runs),
-        tuple(map(len, strata)),
+        tuple(map(len, finite)),
         interquartile_mean(np.concatenate(strata)) if strata else None,
         low,
         high,
@@ -263,7 +263,7 @@ def _difference(one: _Setting, other: _Setting, way: str) -> Difference:
     mine, theirs = one.seeds, other.seeds
     ranked = improvement(list(mine.values()), list(theirs.values()), way, "")
     if ranked is None:
-        return Difference(math.nan)
+        return Difference()
     shared = [seed for seed in mine if seed in theirs]
     paired = len(shared) == min(len(mine), len(theirs))
     x, y = (np.array([of[seed] for seed in (shared if paired else of)]) for of in (mine, theirs))
@@ -272,7 +272,7 @@ def _difference(one: _Setting, other: _Setting, way: str) -> Difference:
         if varies > _ROUNDING * max(np.abs(x).max(), np.abs(y).max()):
             return _by_student(x, y, paired, way)
     finite = [values[np.isfinite(values)] for values in (x, y)]
-    effect = float(finite[0].mean() - finite[1].mean()) if all(map(len, finite)) else math.nan
+    effect = float(finite[0].mean() - finite[1].mean()) if all(map(len, finite)) else None
     return Difference(effect, "ranks", p=ranked.p, verdict="better" if ranked.probability > 0.5 else "worse")
 
 
