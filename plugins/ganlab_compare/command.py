@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     "--paper-folder",
     metavar="FOLDER",
     type=LocalPath(),
-    help="Write them as paper.md and paper.tex into this folder.",
+    help="Write these as paper.md and paper.tex into this folder instead.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 def compare(

@@ -153,7 +153,7 @@ def paper(
         columns, data = tuple(data), []
     rows = configurations(runs, columns)[0] if columns else comparison.configurations
     tasks = configurations(runs, data)[0] if data else (Configuration("", {}, tuple(runs)),)
-    tuned = {row.label: {name: _tried(row, name) for name in _differing(row) if name not in data} for row in rows}
+    tuned = {row.label: _tuned(row, data) for row in rows}
     tried = {row.label: configurations(row.runs, list(of))[0] if (of := tuned[row.label]) else (row,) for row in rows}
     main = main_metric(comparison)
     if main is None:
@@ -164,13 +164,10 @@ def paper(
     return Paper(tuple(tables), columns, tuned, tuple(measured_apart(names)))
 
 
-def _differing(row: Configuration) -> tuple[str, ...]:
-    return tuple(differing(run.settings for run in row.runs))
-
-
-def _tried(row: Configuration, name: str) -> tuple[Scalar, ...]:
-    values = {run.settings[name] for run in row.runs if name in run.settings}
-    return tuple(sorted(values, key=lambda value: (isinstance(value, str), value)))
+def _tuned(row: Configuration, data: Sequence[str]) -> dict[str, tuple[Scalar, ...]]:
+    names = [name for name in differing(run.settings for run in row.runs) if name not in data]
+    values = {name: {run.settings[name] for run in row.runs if name in run.settings} for name in names}
+    return {name: tuple(sorted(of, key=lambda value: (isinstance(value, str), value))) for name, of in values.items()}
 
 
 def interval(one: Row | Difference) -> str:
@@ -179,10 +176,8 @@ def interval(one: Row | Difference) -> str:
 
 
 def _judged(one: Difference, corrected: Iterator[float]) -> Difference:
-    if one.p is None:
-        return one
-    p = next(corrected)
-    return replace(one, corrected=p, verdict=one.verdict if p <= LEVEL else "open")
+    p = None if one.p is None else next(corrected)
+    return replace(one, corrected=p, verdict=one.verdict if p is not None and p <= LEVEL else "open")
 
 
 def _table(
@@ -200,22 +195,19 @@ def _table(
     common = [place for place, of_task in enumerate(figures) if all(of & of_task.keys() for of in paths)]
     if not having or not common:
         raise ConfigError(f"--paper: rows share no task with {tag}. Give another --metric, or fewer runs.")
-    covered = {run.path for place in common for run in tasks[place].runs}
     limits = [limits_of_runs(tasks[place].runs, tag) for place in common]
     normalized = len(set(limits)) > 1 and all(map(math.isfinite, itertools.chain(*limits)))
     scales = [(low, high - low) if normalized else (0.0, 1.0) for low, high in limits]
+    covered = {run.path for place in common for run in tasks[place].runs}
 
     def setting(one: Configuration) -> _Setting:
-        by_task = [[(run, figures[place].get(run.path)) for run in one.runs] for place in common]
-        scaled = [
-            {
-                run.name if run.seed is None else run.seed: (value - low) / width
-                for run, value in of
-                if value is not None
-            }
-            for of, (low, width) in zip(by_task, scales, strict=True)
+        runs = tuple(run for run in one.runs if run.path in covered)
+        seeds = {run.path: run.name if run.seed is None else run.seed for run in runs}
+        of_tasks = [
+            {seeds[path]: (value - low) / width for path, value in figures[place].items() if path in seeds}
+            for place, (low, width) in zip(common, scales, strict=True)
         ]
-        return _Setting(replace(one, runs=tuple(run for run in one.runs if run.path in covered)), tuple(scaled))
+        return _Setting(replace(one, runs=runs), tuple(of_tasks))
 
     settings = {label: [setting(one) for one in of] for label, of in having.items()}
     best = {label: max(of, key=lambda one: one.merit(way)) for label, of in settings.items()}
@@ -260,6 +252,8 @@ def _row(label: str, best: _Setting, tried: Sequence[_Setting], way: str) -> Row
 
 
 def _difference(one: _Setting, other: _Setting, way: str) -> Difference:
+    from scipy import stats
+
     mine, theirs = one.seeds, other.seeds
     ranked = improvement(list(mine.values()), list(theirs.values()), way, "")
     if ranked is None:
@@ -267,20 +261,14 @@ def _difference(one: _Setting, other: _Setting, way: str) -> Difference:
     shared = [seed for seed in mine if seed in theirs]
     paired = len(shared) == min(len(mine), len(theirs))
     x, y = (np.array([of[seed] for seed in (shared if paired else of)]) for of in (mine, theirs))
-    if one.merit(way)[0] and other.merit(way)[0] and min(len(x), len(y)) > 2:
-        varies = np.ptp(x - y) if paired else max(np.ptp(x), np.ptp(y))
-        if varies > _ROUNDING * max(np.abs(x).max(), np.abs(y).max()):
-            return _by_student(x, y, paired, way)
     finite = [values[np.isfinite(values)] for values in (x, y)]
     effect = float(finite[0].mean() - finite[1].mean()) if all(map(len, finite)) else None
-    return Difference(effect, "ranks", p=ranked.p, verdict="better" if ranked.probability > 0.5 else "worse")
-
-
-def _by_student(x: np.ndarray, y: np.ndarray, paired: bool, way: str) -> Difference:
-    from scipy import stats
-
+    whole = one.merit(way)[0] and other.merit(way)[0] and min(len(x), len(y)) > 2
+    varies = (np.ptp(x - y) if paired else max(np.ptp(x), np.ptp(y))) if whole else 0.0
+    if effect is None or varies <= _ROUNDING * max(np.abs(x).max(), np.abs(y).max()) or not whole:
+        return Difference(effect, "ranks", p=ranked.p, verdict="better" if ranked.probability > 0.5 else "worse")
     test = stats.ttest_rel(x, y) if paired else stats.ttest_ind(x, y, equal_var=False)
     low, high = map(float, test.confidence_interval(0.95))
-    effect, p = float(x.mean() - y.mean()), float(test.pvalue)
     verdict: Literal["better", "worse"] = "better" if (effect > 0) == (way == "max") else "worse"
-    return Difference(effect, "paired" if paired else "Welch", low, high, len(x) if paired else 0, p, verdict)
+    name: Literal["paired", "Welch"] = "paired" if paired else "Welch"
+    return Difference(effect, name, low, high, len(shared) * paired, float(test.pvalue), verdict)
