@@ -162,6 +162,11 @@ def test_the_command_prints_or_writes_and_names_what_is_wrong(tmp_path):
     data = json.loads(command("compare", runs, "--paper", "--json"))["paper"]
     assert data["tables"][0]["rows"][0]["iqm"] == pytest.approx(12.75)
     assert "cannot be created" in command("compare", runs, "--paper-folder", folder / "paper.md", code=2)
+    (folder / "paper.md").write_text("older")
+    (folder / "paper.tex").unlink()
+    (folder / "paper.tex" / "full").mkdir(parents=True)
+    assert "cannot be written" in command("compare", runs, "--paper-folder", folder, code=2)
+    assert (folder / "paper.md").read_text() == "older"
     write_run(tmp_path / "single")
     error = command("compare", tmp_path / "single", "--paper", "--metric", "wasserstein", code=2)
     assert "Give --metric critic/wasserstein:max or critic/wasserstein:min." in error
