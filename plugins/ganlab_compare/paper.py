@@ -125,7 +125,7 @@ class _Setting:
         """A key to sort by: settings without runs that diverged are best, then those with the best mean."""
         values = np.array([*self.seeds.values()]) * (1 if way == "max" else -1)
         finite = values[np.isfinite(values)]
-        return len(finite) == len(values), float(finite.mean()) if len(finite) else -math.inf
+        return 0 < len(finite) == len(values), float(finite.mean()) if len(finite) else -math.inf
 
 
 def paper(
@@ -153,7 +153,7 @@ def paper(
         columns, data = tuple(data), []
     rows = configurations(runs, columns)[0] if columns else comparison.configurations
     tasks = configurations(runs, data)[0] if data else (Configuration("", {}, tuple(runs)),)
-    tuned = {row.label: _tuned(row, data) for row in rows}
+    tuned = {row.label: _tuned(row, tasks) for row in rows}
     tried = {row.label: configurations(row.runs, list(of))[0] if (of := tuned[row.label]) else (row,) for row in rows}
     main = main_metric(comparison)
     if main is None:
@@ -164,8 +164,10 @@ def paper(
     return Paper(tuple(tables), columns, tuned, tuple(measured_apart(names)))
 
 
-def _tuned(row: Configuration, data: Sequence[str]) -> dict[str, tuple[Scalar, ...]]:
-    names = [name for name in differing(run.settings for run in row.runs) if name not in data]
+def _tuned(row: Configuration, tasks: Sequence[Configuration]) -> dict[str, tuple[Scalar, ...]]:
+    """The settings in which a row's runs of one task differ, with all their values; those of tasks are not tuned."""
+    of_tasks = [{run.path for run in task.runs} for task in tasks]
+    names = [name for of in of_tasks for name in differing(run.settings for run in row.runs if run.path in of)]
     values = {name: {run.settings[name] for run in row.runs if name in run.settings} for name in names}
     return {name: tuple(sorted(of, key=lambda value: (isinstance(value, str), value))) for name, of in values.items()}
 

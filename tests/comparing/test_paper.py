@@ -31,10 +31,11 @@ def write(root, figures, **options):
     """Runs with the figures by seed of each (constraint, learning rate, dataset)."""
     for place, ((constraint, rate, data), by_seed) in enumerate(figures.items()):
         for seed, figure in by_seed.items():
+            settings = {**SETTINGS, "constraints": constraint, RATE: rate, "dataset": data}
             write_run(
                 root / f"{place}-s{seed}",
                 seed=seed,
-                settings={**SETTINGS, "constraints": constraint, RATE: rate, "dataset": data},
+                settings={**settings, "experiment.batch_size": len(data)},
                 evaluation={"mode_coverage/modes": (figure,)},
                 metrics={},
                 status="completed" if math.isfinite(figure) else "diverged",
@@ -119,12 +120,14 @@ def test_seeds_that_are_not_shared_and_runs_that_diverged(tmp_path):
 
 
 def test_data_that_differ_are_tasks_whose_runs_are_strata(tmp_path):
-    limits = {"ring": {MODES: [0.0, 8.0]}, "grid": {MODES: [0.0, 25.0]}}
+    limits = {"ring": {MODES: [0.0, 8.0]}, "mixture": {MODES: [0.0, 25.0]}}
     ring, grid = np.array([[8, 7, 8, 6], [4, 5, 3, 4]]), np.array([[25, 20, 22, 21], [9, 10, 12, 7]])
-    both = {"ring": ring, "grid": grid}
+    both = {"ring": ring, "mixture": grid}
     figures = {(name, 0.1, data): by_seed(of[n]) for n, name in enumerate("ab") for data, of in both.items()}
-    (table,) = paper(write(tmp_path, figures, limits=limits)).tables
-    assert (table.tasks, table.normalized, table.rows[0].figures) == (("grid", "ring"), True, (4, 4))
+    found = paper(write(tmp_path, figures, limits=limits))
+    (table,) = found.tables
+    assert found.tuned == {"a": {}, "b": {}}  # although batches differ between tasks
+    assert (table.tasks, table.normalized, table.rows[0].figures) == (("mixture", "ring"), True, (4, 4))
     shares = [scipy.stats.trim_mean(np.concatenate([grid[n] / 25, ring[n] / 8]), 0.25) for n in (0, 1)]
     assert [row.iqm for row in table.rows] == pytest.approx(shares, rel=1e-9)
     a, b = ((grid[n] / 25 + ring[n] / 8) / 2 for n in (0, 1))
