@@ -34,7 +34,7 @@ from ganlab_compare.table import statuses, text_of
 from ganlab_compare.warnings import last_value
 
 # Settings of the data: runs that differ in these have different tasks.
-_DATA = re.compile(r"(.*/)?(dataset|datasets\..*)")
+_DATA = re.compile(r"(.*/)?(\w*dataset|datasets\..*)")
 # Values that differ by less, relative to the largest, differ by rounding alone.
 _ROUNDING = 1e-12
 
