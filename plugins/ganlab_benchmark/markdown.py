@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ganlab.files import line
+from ganlab_compare import markdown_escaped as escaped
+
 from ganlab_benchmark.results import DONE
 from ganlab_benchmark.rows import (
     RANKS,
@@ -20,8 +21,6 @@ from ganlab_benchmark.rows import (
     rows_of,
 )
 
-# Characters that mean something in a line of Markdown, in a table or in HTML.
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>|#&~$]")
 _NAME = re.compile(r"[A-Za-z0-9_./-]+")
 _ABSENT = "-"
 
@@ -38,11 +37,6 @@ def markdown(results: Mapping[str, Any]) -> str:
         parts += _task(name, task, rows)
     parts += [*_settings(rows), *_problems(results, rows), *_origin(results)]
     return "\n\n".join(parts) + "\n"
-
-
-def escaped(text: object) -> str:
-    """A text as one line that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\g<0>", line(text))
 
 
 def _head(results: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ganlab_compare.comparison import Comparison, compare, compare_runs
     from ganlab_compare.configurations import Configuration
     from ganlab_compare.curves import Curve, read_curves
+    from ganlab_compare.doors import markdown_escaped
     from ganlab_compare.labels import shortened, without_common
     from ganlab_compare.loaded_runs import RunSummary, read_run
     from ganlab_compare.metric_rows import Reader, Series, read_series
@@ -28,6 +29,7 @@ _LAZY = {
     "comparison": ["Comparison", "compare", "compare_runs"],
     "configurations": ["Configuration"],
     "curves": ["Curve", "read_curves"],
+    "doors": ["markdown_escaped"],
     "labels": ["shortened", "without_common"],
     "loaded_runs": ["RunSummary", "read_run"],
     "metric_rows": ["Reader", "Series", "read_series"],
@@ -64,6 +66,7 @@ __all__ = [
     "default_metrics",
     "embedded",
     "main_metric",
+    "markdown_escaped",
     "named_metrics",
     "newest",
     "page",

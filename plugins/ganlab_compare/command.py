@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab.commands import LocalPath, say, say_json, table_console
+from ganlab.errors import RunError
 from ganlab.files import line, new_file
 
 if TYPE_CHECKING:
     from ganlab_compare import Comparison
     from ganlab_compare.pairing import Paired
+    from ganlab_compare.paper import Paper
 
     Pairs = dict[tuple[str, str], Paired]
 
@@ -54,6 +57,19 @@ if TYPE_CHECKING:
 )
 @click.option("--csv", "csv_file", metavar="FILE", type=LocalPath(), help="Also write a CSV file.")
 @click.option("--html", "html_file", metavar="FILE", type=LocalPath(), help="Also write an HTML report.")
+@click.option(
+    "--paper",
+    "as_paper",
+    is_flag=True,
+    help="Print tables for a paper instead, in Markdown and LaTeX, and what may be written of them: of interquartile "
+    "means, differences tested and corrected for their number, and tuning. Rows differ in --by, by default in parts.",
+)
+@click.option(
+    "--paper-folder",
+    metavar="FOLDER",
+    type=LocalPath(),
+    help="Write these as paper.md and paper.tex into this folder instead.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of tables.")
 def compare(
     runs: tuple[str, ...],
@@ -65,6 +81,8 @@ def compare(
     statistics: bool,
     csv_file: Path | None,
     html_file: Path | None,
+    as_paper: bool,
+    paper_folder: Path | None,
     as_json: bool,
 ) -> None:
     """Compares runs, one row per configuration: the runs whose settings differ only in the seed.
@@ -78,11 +96,13 @@ def compare(
     ganlab compare runs/quickstart --by constraints --metric mode_coverage/modes
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
     ganlab compare runs/my-sweep --paired --against 'weight 10'
+    ganlab compare runs/my-sweep --paper --by constraints --metric modes
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab_compare import as_data, to_csv
     from ganlab_compare import compare as compared
 
-    comparison = compared(runs, by=by, metrics=metrics, against=against)
+    as_paper = as_paper or paper_folder is not None
+    comparison = compared(runs, by=by, metrics=metrics, against=None if as_paper else against)
     if csv_file is not None:
         with new_file(csv_file) as file:
             file.write(_encoded(to_csv(comparison)))
@@ -92,8 +112,14 @@ def compare(
         with new_file(html_file) as file:
             file.write(_encoded(to_html(comparison)))
     pairs = _pairs(comparison, against) if paired else {}
+    if as_paper:
+        from ganlab_compare.paper import paper
+
+        found = paper(comparison, by=by, metrics=comparison.metrics if metrics else (), against=against)
+        _write_paper(found, paper_folder, quiet=as_json)
     if as_json:
-        say_json({**as_data(comparison), **_paired_data(pairs)})
+        say_json({**as_data(comparison), **_paired_data(pairs), **({"paper": asdict(found)} if as_paper else {})})
+    if as_json or as_paper:
         return
 
     from ganlab_compare import table
@@ -114,6 +140,23 @@ def compare(
     for path in (csv_file, html_file):
         if path is not None:
             say(f"Wrote {line(path)}")
+
+
+def _write_paper(paper: Paper, folder: Path | None, *, quiet: bool) -> None:
+    """Writes a paper's files, each completely or not at all, or prints them."""
+    texts = {"paper.md": paper.text("markdown"), "paper.tex": paper.text("latex")}
+    if folder is None:
+        say("" if quiet else "\n".join(texts.values()), nl=False)
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"--paper-folder {line(folder)} cannot be created: {error.strerror}. Give another.") from error
+    with ExitStack() as files:
+        for name, text in texts.items():
+            files.enter_context(new_file(folder / name)).write(_encoded(text))
+    if not quiet:
+        say(f"Wrote {line(folder / 'paper.md')} and {line(folder / 'paper.tex')}")
 
 
 def _encoded(text: str) -> bytes:

@@ -206,12 +206,14 @@ def _estimates(
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
     for one in rows:
         for metric in metrics:
-            estimated = estimate(_known(value(run, metric.tag) for run in one.runs), _limits(one.runs, metric.tag))
+            estimated = estimate(
+                _known(value(run, metric.tag) for run in one.runs), limits_of_runs(one.runs, metric.tag)
+            )
             if estimated is not None:
                 yield (one.label, metric.tag), estimated
 
 
-def _limits(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
+def limits_of_runs(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
     """The least and the largest value that a metric can have in any of some runs."""
     lows, highs = zip(*(run.limits.get(tag, (-math.inf, math.inf)) for run in runs), strict=True)
     return min(lows), max(highs)

@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import re
+from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +38,16 @@ def page(package: str, template: str, *, title: str, style: str = "", **values: 
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     from markupsafe import Markup
 
-    compiled = _environment(package).get_template(template)
+    compiled = environment(package).get_template(template)
     text = compiled.render(title=title, style=Markup(style), policy=Markup(policy), **values)
     return _UNSPEAKABLE.sub("\N{REPLACEMENT CHARACTER}", text) + "\n"
 
 
 @functools.cache
-def _environment(package: str) -> Environment:
+def environment(package: str, door: Callable[[object], str] | None = None) -> Environment:
+    """The templates of a package; with a door, texts pass through it in place of HTML's."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
 
     jinja = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader("ganlab_compare")]),
@@ -52,6 +55,8 @@ def _environment(package: str) -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+        finalize=door and (lambda value: value if isinstance(value, Markup) else Markup(door(value))),
     )
     jinja.filters.update(breakable=_breakable, label=_label, exact=repr, tenths=lambda value: f"{float(value):.1f}")
     return jinja

@@ -157,15 +157,17 @@ def interquartile_mean(values: np.ndarray) -> float:
     return float(np.sort(values)[cut : len(values) - cut].mean())
 
 
-def bootstrap_intervals(values: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The percentile bootstrap's intervals of the mean and of the interquartile mean.
+def bootstrap_intervals(*strata: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The stratified percentile bootstrap's intervals of the mean and of the interquartile mean of all values.
 
     Args:
-        values: `(n,)`.
+        *strata: `(n,)` each, resampled apart: the seeds of one task, or all values.
     """
-    n, cut = len(values), len(values) // 4
+    n = sum(map(len, strata))
+    cut = n // 4
     # Sorted values indexed by sorted numbers give sorted resamples, so only the numbers have to be sorted.
-    resampled = np.sort(values)[_resamples(n)]
+    parts = [np.sort(values)[_resamples(len(values), place)] for place, values in enumerate(strata)]
+    resampled = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts, axis=1), axis=1)
     means, middles = resampled.mean(axis=1), resampled[:, cut : n - cut].mean(axis=1)
     return _percentiles(means), _percentiles(middles)
 
@@ -207,6 +209,28 @@ def improvement(
         verdict=("better" if probability > 0.5 else "worse") if settled else "open",
         seeds=None if settled else _seeds(probability, len(mine), len(theirs), comparisons),
     )
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """P-values corrected for their number: the k-th smallest of m times `m - k + 1`, no smaller than the one before.
+
+    Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty(len(p))
+    corrected[order] = np.maximum.accumulate(np.asarray(p)[order] * np.arange(len(p), 0, -1))
+    return list(np.minimum(corrected, 1.0).tolist())
+
+
+def expected_best(values: Sequence[float], direction: str) -> list[float]:
+    """The expected best of n settings drawn from those tried, for n from 1 to their number N.
+
+    Dodge et al. 2019, "Show Your Work: Improved Reporting of Experimental Results", equations 4 to 6: from the worst to
+    the best, the i-th is the best of n draws with probability `(i / N)^n - ((i - 1) / N)^n`.
+    """
+    ordered = np.sort(values) if direction == "max" else np.sort(values)[::-1]
+    shares = np.arange(len(ordered) + 1) / len(ordered)
+    return [float(np.diff(shares**n) @ ordered) for n in range(1, len(ordered) + 1)]
 
 
 def newcombe_interval(probability: float, m: int, n: int) -> tuple[float, float]:
@@ -251,9 +275,9 @@ def _rank(value: float, direction: str) -> float:
 
 
 @functools.lru_cache(maxsize=8)
-def _resamples(n: int) -> np.ndarray:
+def _resamples(n: int, stratum: int) -> np.ndarray:
     """`(RESAMPLES, n)` indices of values, each row sorted: the same for any values, so that tables are reproducible."""
-    return np.sort(np.random.default_rng(_SEED).integers(n, size=(RESAMPLES, n)), axis=1)
+    return np.sort(np.random.default_rng(_SEED + stratum).integers(n, size=(RESAMPLES, n)), axis=1)
 
 
 def _percentiles(values: np.ndarray) -> tuple[float, float]:
