@@ -138,16 +138,6 @@ def test_missing_evaluators_checkpoint_or_run_is_reported(copy, tmp_path):
     assert "has no checkpoint yet" in command("evaluate", copy, "--evaluator", "kid", code=2)
 
 
-@pytest.mark.slow
-def test_python_api_takes_evaluator_names(trained):
-    run = lab.Run(trained)
-    by_name = run.evaluate(["kid", "sliced_wasserstein"])
-    assert {name.partition("/")[0] for name in by_name} == {"kid", "sliced_wasserstein"}
-    assert run.evaluate("evaluators.sliced_wasserstein").items() <= by_name.items()
-    made = lab.component("evaluators", "sliced_wasserstein")()
-    assert run.evaluate(["kid", made]).keys() == by_name.keys()
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -77,19 +77,6 @@ def test_moving_averages_follow_the_batch():
     np.testing.assert_allclose(layer.moving_variance, 0.9 * variance + 0.1 * x.var((0, 1, 2)), rtol=1e-12)
 
 
-def test_normalizations_of_equal_gains_are_the_unconditional_ones():
-    x = 1 + 2 * np.random.default_rng(1).normal(size=(5, 3, 2, 4)).astype(np.float32)
-    inputs = [x, np.eye(CLASSES, dtype=np.float32)[LABELS]]
-    for y, right in (
-        (
-            layers.ConditionalBatchNormalization()(inputs, training=True),
-            keras.layers.BatchNormalization()(x, training=True),
-        ),
-        (layers.ConditionalLayerNormalization()(inputs), keras.layers.GroupNormalization(groups=1)(x)),
-    ):
-        np.testing.assert_allclose(y, right, rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["batch", "layer"])
 def test_gains_are_no_kernels_to_constraints(kind):
     model, _, _ = built(kind)

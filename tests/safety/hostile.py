@@ -114,13 +114,6 @@ def _hole(name):
     return spoil
 
 
-def _holes(run):
-    with (run / "metrics.jsonl").open("r+b") as file:
-        for at in range(1 << 23, 1 << 36, 1 << 23):
-            file.seek(at)
-            file.write(b'\n{"step": ')
-
-
 def _line(text):
     def spoil(run):
         with (run / "metrics.jsonl").open("ab") as file:
@@ -148,6 +141,7 @@ def _with(name, value):
     return json.dumps({**INFO, name: "@"}).replace('"@"', value).encode()
 
 
+# More of metrics.jsonl, by reader: tests/telemetry/test_hostile_metrics.py.
 ODDITIES = {
     "metrics-zero": _link("metrics.jsonl", "/dev/zero"),
     "metrics-pipe": _fifo("metrics.jsonl"),
@@ -155,10 +149,6 @@ ODDITIES = {
     "metrics-passwd": _link("metrics.jsonl", "/etc/passwd"),
     "metrics-large": _large("metrics.jsonl"),
     "metrics-hole": _hole("metrics.jsonl"),
-    "metrics-holes": _holes,
-    "metrics-without-end": _line(b"{" * (40 << 20)),
-    "metrics-blank": _line(b"\n" * (8 << 20)),
-    "metrics-escapes": _line(b'{"step": 41, "metrics": {' + b'\\"' * (2 << 20)),
     "metrics-huge": _line(b'{"step": 41, "metrics": {"critic/loss": {"reduced": 1e308}, "a": {"reduced": -1e308}}}'),
     "metrics-folder": lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
     "info-zero": _link("run.json", "/dev/zero"),
@@ -183,7 +173,8 @@ ODDITIES = {
     "nul": _settings(**{"experiment.seed": "\0", "dataset": "\0x"}),
     "surrogate": _settings(**{"experiment.seed": "\ud800", "dataset": "\udfff"}),
     "escapes": _field(
-        status=EVIL, strategy=EVIL, warnings=[EVIL], health=[EVIL], metrics={EVIL: 1.0}, provenance={EVIL: EVIL}
+        **{"status": EVIL, "strategy": EVIL, "warnings": [EVIL], "health": [EVIL], "metrics": {EVIL: 1.0}},
+        **{"provenance": {EVIL: EVIL}, "resumed": [{"step": 1, "changes": [EVIL * 100] * 100}] * 100},
     ),
     "escaped-settings": _settings(**{"dataset": EVIL, EVIL: EVIL}),
     "outside": _settings(**{"experiment.seed": OUT, "dataset": OUT, OUT: OUT}),

@@ -20,16 +20,6 @@ def test_a_new_sweep_is_read_back(tmp_path):
     assert read.run("a=1", 3) == read.path / "a=1" / "s3"
 
 
-def test_an_existing_sweep_is_not_overwritten(tmp_path):
-    Sweep.create(tmp_path / "s", INFO, [])
-    with pytest.raises(RunError) as raised:
-        Sweep.create(tmp_path / "s", INFO, TWO)
-    assert str(raised.value) == (
-        f"{tmp_path / 's'} already exists. Choose another --name, or resume it: ganlab sweep --resume {tmp_path / 's'}"
-    )
-    assert Sweep(tmp_path / "s").configurations() == []
-
-
 def test_a_sweep_that_cannot_be_created_leaves_nothing(tmp_path):
     with pytest.raises(TypeError):
         Sweep.create(tmp_path / "s", {**INFO, "no json": object()}, TWO)

@@ -90,15 +90,6 @@ def test_auto_looks_at_the_devices_of_the_strategy():
     assert decided("/job:worker/replica:0/task:0/device:TPU:0") is False
 
 
-@pytest.mark.slow
-def test_a_stack_that_reduces_in_advance_compiles():
-    from contract_plugin import Dragan
-
-    off, on = (trained(2, count=3, jit=jit, constraints=[Dragan()]) for jit in ("off", "on"))
-    assert_same(off, on)
-    assert np.isfinite(on.rows).all()
-
-
 def part(kind, name, **arguments):
     return ganlab.component(kind, name)(**arguments)
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from contract_plugin import GradientNormalization, MaxSlope, Orthogonal, WeightNorm
+from contract_plugin import GradientNormalization, Orthogonal, WeightNorm
 from small import Layers, assert_same, constraint, distance, small, trained, values
 
 import ganlab
@@ -257,13 +257,6 @@ def test_jit_and_a_collective_in_a_penalty():
     constraints = [ganlab.component("constraints", "max_slope")()]
     with pytest.raises(ganlab.IncompatibleError, match=r"penalty of constraint max_slope communicates.*jit is 'on'"):
         Trainer(small(2, constraints=constraints, jit="on")).trace()
-
-
-@pytest.mark.slow
-def test_auto_leaves_a_collective_in_a_penalty_uncompiled(monkeypatch):
-    plain = trained(2, count=3, constraints=[MaxSlope()])
-    monkeypatch.setattr("ganlab.training.graph.trainer.compiles", lambda experiment: True)
-    assert_same(plain, trained(2, count=3, constraints=[MaxSlope()], jit="auto"))
 
 
 def test_metrics_of_two_of_a_kind_have_names_of_their_own():

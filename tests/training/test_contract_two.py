@@ -76,14 +76,6 @@ def test_compiled_equals_uncompiled(one):
     assert_same(parts, trained(0, count=4, **in_parts(microbatches=2, jit="on")), rtol=3e-5, atol=3e-6)
 
 
-@pytest.mark.slow
-def test_lazy_generator_penalty_is_multiplied():
-    slow = trained(0, count=3, **whole(generator_constraints=[plugin.Moving(every=3)]))
-    measured = slow.metric("generator_constraints/moving/apart")[:, 0]
-    assert measured[0] > 0
-    assert (measured[1:] == 0).all()
-
-
 def test_labels_are_those_of_the_examples():
     experiment = small(2, architecture=plugin.Conditional(), loss=plugin.Local())
     inputs, ring = Inputs(experiment), experiment.dataset

@@ -6,7 +6,6 @@ import tensorflow as tf
 from small import Points, assert_same, constraint, small, trained
 
 import ganlab
-from ganlab.run import train
 from ganlab.training.graph.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -114,26 +113,3 @@ class Wrong(ganlab.Dataset):
 def test_wrong_examples_are_refused(make, shown):
     with pytest.raises(ganlab.ContractError, match=f"Dataset Wrong returned .*{shown}.*must be .12, 2., float32"):
         Inputs(small(0, dataset=Wrong(make)))
-
-
-class SavesAgain(ganlab.Evaluator):
-    """Saves the file of the data in the middle of training, as a user might."""
-
-    def __init__(self, path, rows):
-        self.path, self.rows = path, rows
-
-    def evaluate(self, sample, dataset, run):
-        if run is not None and (run.path / "checkpoints").exists():  # not yet at the trial before training
-            np.save(self.path, self.rows)
-        return {"rows": float(len(self.rows))}
-
-
-@pytest.mark.parametrize("count", [10, *(pytest.param(count, marks=pytest.mark.slow) for count in (0, 5000))])
-def test_data_saved_again_during_training_ends_the_run_by_name(count, tmp_path):
-    np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(size=(5000, 2)))
-    dataset = ganlab.component("datasets", "arrays")(path=str(tmp_path / "data.npy"))
-    again = SavesAgain(tmp_path / "data.npy", np.zeros((count, 2)))
-    experiment = small(2, dataset=dataset, evaluators=[again], evaluate_every=2, checkpoint_every=2, steps=20)
-    with pytest.raises(ganlab.TrainingFailedError, match=r"failed after step \d+: datasets\.arrays\.path = .*written"):
-        train(experiment, tmp_path / "run")
-    assert ganlab.Run(tmp_path / "run").info["status"] == "failed"

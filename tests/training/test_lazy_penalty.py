@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import constraint, small, trained
+from small import small, trained
 
 import ganlab
 from ganlab.composition import Turn
@@ -120,9 +120,3 @@ def test_collective_in_a_lazy_penalty_is_refused():
 def test_cycle_must_be_a_whole_number(every):
     with pytest.raises(ContractError, match=f"slopes has every = {every!r}; it must be a whole number of at least 1"):
         Trainer(small(0, constraints=[Slopes(every=every)]))
-
-
-def test_a_run_writes_its_metrics_beside_others(tmp_path):
-    parts = {"constraints": [constraint("gradient_penalty"), Slopes(every=4)], "log_every": 3, "steps": 10}
-    tags = {r.tag for r in ganlab.train(small(2, **parts), tmp_path / "run").metrics()}
-    assert {"constraints/slopes/slope", "constraints/gradient_penalty/slope"} <= tags

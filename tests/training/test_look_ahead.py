@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_verify.lab import Training, differing, resumed
 from networks_by_hand import Net, sigmoid
 from small import Layers, Points, assert_same, constraint, sgd, small, trained, values
 
 import ganlab
-from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.trainer import Trainer
@@ -135,7 +135,7 @@ def one(cpus):
     return trained(0, **parts())
 
 
-@pytest.mark.parametrize(("replicas", "critic_steps"), [(0, 1), (0, 2), (1, 1), (2, 1), (2, 2)])
+@pytest.mark.parametrize(("replicas", "critic_steps"), [(0, 1), (2, 2)])
 def test_twenty_updates_are_those_of_a_loop_by_hand(replicas, critic_steps):
     experiment = small(replicas, **parts(critic_steps=critic_steps))
     trainer = Trainer(experiment)
@@ -193,20 +193,8 @@ def with_states(**changed):
 
 
 @pytest.mark.slow
-def test_a_resumed_run_has_the_same_bits(tmp_path):
-    whole = Trainer(small(2, **with_states(ema_decay=0.5)))
-    whole.train(4)
-    saved = Checkpoints(tmp_path).save(
-        4, whole.state.variables(), np.zeros((0, 2, 1), np.float32), metrics=whole.metrics, replicas=2
-    )
-    whole.train(2)
-    resumed = Trainer(small(2, **with_states(ema_decay=0.5)))
-    restore(saved, resumed.state.variables())
-    resumed.state.step = 4
-    resumed.train(2)
-    before, after = values(whole.state), values(resumed.state)
-    for name, value in before.items():
-        np.testing.assert_array_equal(after[name], value, err_msg=name)
+def test_a_resumed_run_has_the_same_bits():
+    assert differing(*resumed(Training(small(2, **with_states(ema_decay=0.5))), 4, 2)) == []
 
 
 @pytest.mark.slow

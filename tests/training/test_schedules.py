@@ -75,23 +75,6 @@ def test_replicas_microbatches_and_xla_agree():
         assert_same(one, trained(replicas, count=4, **parts, **others))
 
 
-def test_a_learning_rate_follows_steps_whatever_the_critic_does():
-    rates = schedule(start=0.1, end=0.0, over=4)
-    trainer = Trainer(small(0, critic_optimizer=sgd(rates), generator_optimizer=sgd(rates), critic_steps=3))
-    found = [
-        (float(o.learning_rate), float(trainer.state.generator.optimizer.learning_rate))
-        for o in [trainer.state.critic.optimizer]
-    ]
-    trainer.train(2)
-    found.append(
-        (float(trainer.state.critic.optimizer.learning_rate), float(trainer.state.generator.optimizer.learning_rate))
-    )
-    assert found == [pytest.approx((0.1, 0.1)), pytest.approx((0.05, 0.05))]
-    tags = [m.tag for m in trainer.metrics]
-    assert "schedules/critic_optimizer/learning_rate" in tags
-    assert "schedules/generator_optimizer/learning_rate" in tags
-
-
 class Scaled(ganlab.Constraint):
     """Weights divided by a number computed from a parameter."""
 

@@ -231,6 +231,7 @@ def test_learning_rates_follow_steps():
     training = trained(0, count=4, critic_steps=bursts(), generator_steps=2, **given)
     for player in (training.state.critic, training.state.generator):
         assert float(player.optimizer.learning_rate) == pytest.approx(0.2 * (1 - 4 / 10)), player.role.name
+        assert f"schedules/{player.role.name}_optimizer/learning_rate" in {m.tag for m in training.trainer.metrics}
     assert small(0, critic_steps=bursts()).turn.total("critic", STEPS) == sum(COUNTS)
 
 
