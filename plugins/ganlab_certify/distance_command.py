@@ -52,9 +52,6 @@ from ganlab_certify.sample_files import SampleRows, read_folder, read_rows
     help="The least and the largest value that any number can have. By default that of images, -1 and 1, or of bytes, "
     "and for other numbers a box wider than that of the rows.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Decides which rows choose."
-)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 @run_with_plugins
 def distance(
@@ -67,7 +64,6 @@ def distance(
     samples: int,
     confidence: float,
     box: tuple[float, float] | None,
-    seed: int,
     as_json: bool,
 ) -> None:
     """Bounds the Wasserstein-1 distance of the distributions that two samples were drawn from.
@@ -98,7 +94,7 @@ def distance(
         )
     ends = box or (a.ends if a.ends == b.ends else None)
     found = sample_distance(
-        a.rows, b.rows, samples=samples, confidence=confidence, box=ends, whole=whole, paired=paired, seed=seed
+        a.rows, b.rows, samples=samples, confidence=confidence, box=ends, whole=whole, paired=paired
     )
     if as_json:
         facts = dataclasses.asdict(found)

