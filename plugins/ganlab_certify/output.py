@@ -29,6 +29,7 @@ def bounds_as_dict(bounds: Certified) -> dict[str, object]:
             {"rung": r.name, "bound": r.bound, "by_label": r.by_label, "seconds": r.seconds, "note": r.note}
             for r in bounds.rungs
         ],
+        **({} if bounds.rounding is None else {"rounding": dataclasses.asdict(bounds.rounding)}),
     }
 
 
@@ -41,6 +42,16 @@ def show_bounds(source: Path, bounds: Certified) -> None:
         over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
         rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
     print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), rows)
+    rounding = bounds.rounding
+    if rounding is not None and rounding.error is None:
+        say(f"\nIt trained in {rounding.precision}. {rounding.note}")
+    elif rounding is not None and bounds.upper:
+        apart = 0.1 * rounding.radius
+        say(
+            f"\nIt trained in {rounding.precision}, whose scores are off by at most {rounding.error:.3g} at points of "
+            f"norm up to {rounding.radius:.4g}: for those at least {apart:.3g} apart, the bound grows by the factor "
+            f"{rounding.factor(bounds.upper, apart):.5g}. For nearer ones there is none."
+        )
 
 
 def distance_as_dict(found: CertifiedDistance) -> dict[str, object]:
