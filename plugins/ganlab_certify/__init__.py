@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ganlab_certify.distance import CertifiedDistance, certify_distance
     from ganlab_certify.interval import Lipschitz, Samples, W1Interval, w1_interval
     from ganlab_certify.rungs import Rung, ladder
+    from ganlab_certify.two_samples import SampleDistance, sample_distance
 
 # Loaded when first used: some import TensorFlow.
 _LAZY = {
@@ -19,6 +20,7 @@ _LAZY = {
     "distance": ["CertifiedDistance", "certify_distance"],
     "interval": ["Lipschitz", "Samples", "W1Interval", "w1_interval"],
     "rungs": ["Rung", "ladder"],
+    "two_samples": ["SampleDistance", "sample_distance"],
 }
 
 
@@ -34,6 +36,7 @@ __all__ = [
     "CertifiedDistance",
     "Lipschitz",
     "Rung",
+    "SampleDistance",
     "Samples",
     "W1Interval",
     "attacked_constant",
@@ -41,5 +44,6 @@ __all__ = [
     "certify_distance",
     "certify_model",
     "ladder",
+    "sample_distance",
     "w1_interval",
 ]

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from ganlab.functional import named_weights
 from ganlab.runs import RunDirectory
 from ganlab_certify.attacks import attacked_constant
 from ganlab_certify.models import open_model
+from ganlab_certify.rounded import Rounding, rounding_of
 from ganlab_certify.rungs import RUNGS, Rung, ladder
 
 # Starts of the attack: half examples, half samples.
@@ -47,12 +48,14 @@ class Certified:
         lower: The steepest slope that was found: the constant is at least this.
         seconds: How long that search took.
         rungs: The certificates, from the cheapest to the tightest.
+        rounding: What the precision of training adds to them; None if it is float32.
     """
 
     step: int | None
     lower: float
     seconds: float
     rungs: list[Rung]
+    rounding: Rounding | None = None
 
     @property
     def upper(self) -> float | None:
@@ -78,7 +81,12 @@ def certify(
     critic = scorer.critic(effective, labels if state.critic.network.conditional else None)
     box = starts.min(axis=0), starts.max(axis=0)
     asked = RUNGS if rungs is None else rungs
-    return _bounded(state.step, critic, starts, lambda: certificates(state, effective, seconds, box, asked), seconds)
+    found = _bounded(state.step, critic, starts, lambda: certificates(state, effective, seconds, box, asked), seconds)
+    precision = run.recipe(only=("precision",)).arguments.get("precision", "float32")
+    if precision == "float32" or state.critic.stack.wrapping:
+        return found
+    radius = float(np.linalg.norm(starts.reshape(len(starts), -1), axis=1).max())
+    return replace(found, rounding=rounding_of(state.critic.network.model, effective, precision, radius))
 
 
 def certify_model(

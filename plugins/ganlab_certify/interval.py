@@ -14,7 +14,7 @@ from ganlab_certify.confidence import matching_radius, mean_radius
 from ganlab_certify.functions import fitted
 
 # Points that are matched with one another: the cost grows as their square.
-_MATCHED = 2048
+MATCHED = 2048
 
 
 @dataclass(frozen=True)
@@ -191,12 +191,12 @@ def _radius(samples: Samples, diameter: float, draws: int, level: float) -> floa
 def _whole(samples: Samples) -> int:
     """How many samples lie in whole batches."""
     n = len(samples.fake)
-    return n if n < _MATCHED else n - n % _MATCHED
+    return n if n < MATCHED else n - n % MATCHED
 
 
 def _matching(samples: Samples, batches: int | None = None) -> float:
     """The mean cost of the optimal matching within batches."""
-    size = min(_MATCHED, len(samples.fake))
+    size = min(MATCHED, len(samples.fake))
     costs = []
     for start in range(0, _whole(samples), size)[:batches]:
         real = samples.real if samples.complete else samples.real[start : start + size]

@@ -28,7 +28,7 @@ def open_model(path: Path) -> Callable[[], keras.Model]:
     Raises:
         ConfigError: The file cannot be used. So does what is returned.
     """
-    return _guarded(path, lambda: _opened(local(path)))
+    return guarded(path, lambda: _opened(local(path)))
 
 
 def _opened(path: Path) -> Callable[[], keras.Model]:
@@ -40,11 +40,11 @@ def _opened(path: Path) -> Callable[[], keras.Model]:
         raise UnreadableError(f"it has more than {_MOST >> 20} MiB")
     if path.suffix == ".keras":
         keras_files.check(data)
-        return lambda: _guarded(path, lambda: _scored(keras_files.load(data, path)))
+        return lambda: guarded(path, lambda: _scored(keras_files.load(data, path)))
     drawn, score = onnx_models.read(data) if path.suffix == ".onnx" else described_models.read(data, path)
     if math.prod(drawn.shape(score)) != 1:
         raise UnreadableError(f"its output has the shape {drawn.shape(score)}, not one score")
-    return lambda: _guarded(path, lambda: drawn.built(score))
+    return lambda: guarded(path, lambda: drawn.built(score))
 
 
 def _scored(model: keras.Model) -> keras.Model:
@@ -53,7 +53,8 @@ def _scored(model: keras.Model) -> keras.Model:
     return model
 
 
-def _guarded(path: Path, read: Callable[[], Any]) -> Any:
+def guarded(path: Path, read: Callable[[], Any], purpose: str = "certified") -> Any:
+    """What a reader of a stranger's file returns; whatever it raises becomes one sentence."""
     try:
         return read()
     except GanlabError:
@@ -65,4 +66,4 @@ def _guarded(path: Path, read: Callable[[], Any]) -> Any:
     # A damaged file leads to errors of zipfile, zlib, json, protobuf, h5py and Keras, or of types, keys and indices.
     except Exception as error:
         reason = f"it is damaged ({type(error).__name__}: {error})"
-    raise ConfigError(f"{line(path)} cannot be certified: {line(reason[:300])}.") from None
+    raise ConfigError(f"{line(path)} cannot be {purpose}: {line(reason[:300])}.") from None

@@ -10,7 +10,7 @@ from ganlab.commands import print_table, say
 from ganlab.files import line
 
 if TYPE_CHECKING:
-    from ganlab_certify import Certified, CertifiedDistance
+    from ganlab_certify import Certified, CertifiedDistance, SampleDistance, W1Interval
 
 _COUPLINGS = {
     "pairs": "the mean cost of examples and samples as drawn",
@@ -29,6 +29,7 @@ def bounds_as_dict(bounds: Certified) -> dict[str, object]:
             {"rung": r.name, "bound": r.bound, "by_label": r.by_label, "seconds": r.seconds, "note": r.note}
             for r in bounds.rungs
         ],
+        **({} if bounds.rounding is None else {"rounding": dataclasses.asdict(bounds.rounding)}),
     }
 
 
@@ -41,6 +42,16 @@ def show_bounds(source: Path, bounds: Certified) -> None:
         over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"
         rows.append((rung.name, bound, over, f"{rung.seconds:.1f}", rung.note))
     print_table(("rung", ">bound", ">over attacked", ">seconds", "note"), rows)
+    rounding = bounds.rounding
+    if rounding is not None and rounding.error is None:
+        say(f"\nIt trained in {rounding.precision}. {rounding.note}")
+    elif rounding is not None and bounds.upper:
+        apart = 0.1 * rounding.radius
+        say(
+            f"\nIt trained in {rounding.precision}, whose scores are off by at most {rounding.error:.3g} at points of "
+            f"norm up to {rounding.radius:.4g}: for those at least {apart:.3g} apart, the bound grows by the factor "
+            f"{rounding.factor(bounds.upper, apart):.5g}. For nearer ones there is none."
+        )
 
 
 def distance_as_dict(found: CertifiedDistance) -> dict[str, object]:
@@ -55,20 +66,36 @@ def distance_as_dict(found: CertifiedDistance) -> dict[str, object]:
 
 def show_distance(run: Path, found: CertifiedDistance) -> None:
     """Prints an interval for the distance, what its ends rest on, and what it assumes."""
-    interval = found.interval
     say(f"{line(run)}, step {found.step}: the Wasserstein-1 distance between data and generator\n")
+    _show_interval(found.interval, found.assumptions, found.critic_constant)
+
+
+def show_sample_distance(names: tuple[Path, Path], found: SampleDistance) -> None:
+    """Prints an interval for the distance between distributions, and figures of samples of them."""
+    first, second = map(line, names)
+    counts = "{:,} and {:,}".format(*found.compared)
+    say(f"{first}, {second}: the Wasserstein-1 distance between the distributions of {counts} rows\n")
+    _show_interval(found.interval, found.assumptions)
+    say(f"\nBetween {found.points:,} rows of each:")
+    rows = [("exact W1", found.exact_w1, ""), ("sliced W1", found.sliced_w1, "")]
+    rows += [("energy distance", found.energy_distance, f"{found.energy_p:.3g}")]
+    rows += [("squared MMD", found.mmd_squared, f"{found.mmd_p:.3g}")]
+    print_table(("", ">value", ">p"), ((name, f"{value:.5g}", p) for name, value, p in rows))
+
+
+def _show_interval(interval: W1Interval, assumptions: list[str], critic_constant: float | None = None) -> None:
     say(f"{interval.lower:.5g} to {interval.upper:.5g}, at {interval.confidence:.5g} confidence\n")
-    say(f"From below: {_function(found)}; {interval.lower_radius:.3g} given away to chance.")
+    function = _function(interval.lower_by, critic_constant)
+    say(f"From below: {function}; {interval.lower_radius:.3g} given away to chance.")
     say(f"From above: {_COUPLINGS[interval.upper_by]}; {interval.upper_radius:.3g} added for chance.")
     say("Assumed:")
-    for sentence in found.assumptions:
+    for sentence in assumptions:
         say(f"- {line(sentence)}")
 
 
-def _function(found: CertifiedDistance) -> str:
-    name = found.interval.lower_by
+def _function(name: str, critic_constant: float | None) -> str:
     if name == "critic":
-        return f"the critic over its certified constant, {found.critic_constant:.5g}"
+        return f"the critic over its certified constant, {critic_constant:.5g}"
     if name == "nothing":
         return "0, since no function tells data and samples apart"
     if name == "direction":

@@ -66,7 +66,7 @@ def evaluate_folder(
         IncompatibleError: An evaluator asks for more samples than there are images.
     """
     side = size or _side_of(folder)
-    images: Dataset = make(_folder_recipe(folder, side, "--folder"))
+    images = images_of(folder, side)
     reference = [Override(f"experiment.dataset={against}", f"--against {against!r}")]
     real = str(folder) if published is not None and published.reference is not None else against
     if not against.startswith("@"):
@@ -93,9 +93,11 @@ def evaluate_folder(
     )
 
 
-def _folder_recipe(folder: Path, side: int, option: str) -> Recipe:
-    given = arguments("datasets", _FOLDERS, [f"path={folder}", f"size={side}"], option)
-    return Recipe("datasets", _FOLDERS, given)
+def images_of(folder: Path, side: int | None) -> Dataset:
+    """The images of a folder, brought to squares of this side; None for that of the first one."""
+    given = [f"path={folder}", f"size={side or _side_of(folder)}"]
+    images: Dataset = make(Recipe("datasets", _FOLDERS, arguments("datasets", _FOLDERS, given, "--folder")))
+    return images
 
 
 def _most(evaluators: Sequence[Any], name: str, size: int | None) -> int | None:

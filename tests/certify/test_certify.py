@@ -40,6 +40,7 @@ def test_every_rung_is_above_the_attack_and_tighter_than_the_one_before(run):
     assert rungs["exact"] < rungs["semidefinite"] <= rungs["averaged"] < rungs["products"]
     assert rungs["box"] <= rungs["semidefinite"] * 1.001
     assert found["upper"] == rungs["exact"]
+    assert "rounding" not in found  # of float32
 
 
 def test_the_table_has_a_row_for_each(run):
@@ -68,6 +69,8 @@ def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(trained):
     run = trained(EXPERIMENT + "experiment.precision = 'mixed_bfloat16'\n")
     found = json.loads(certified(run, "--json"))
     assert 0.9 * found["upper"] <= found["lower"] <= found["upper"] * 1.0001
+    assert 0 < found["rounding"]["error"] < found["rounding"]["radius"]
+    assert "apart, the bound grows by the factor " in certified(run, "--rung", "products").replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import math
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -127,26 +126,3 @@ def test_rounded_products_exceed_a_certificate_by_what_the_page_says(kind, preci
     # As the page says: kernels, gradients and scores are off by less than a rounding, and near secants are steep.
     assert max(grown, slopes, wrong) <= u
     assert near > 3
-
-
-def test_layers_in_bfloat16_keep_these_bounds(precision):
-    ws = kernels("householder", 0)
-
-    def scores(x):
-        model = keras.Sequential()
-        for w in ws:
-            model.add(keras.layers.Dense(w.shape[1], use_bias=False))
-            model.add(layers.GroupSort() if w.shape[1] > 1 else keras.layers.Activation("linear", dtype="float32"))
-        model.build((None, UNITS))
-        model.set_weights(ws)
-        return model(x).numpy()[:, 0].astype(np.float64)
-
-    x = np.random.default_rng(0).normal(size=(64, UNITS)).astype(np.float32)
-    exact, (emulated, gradient) = scores(x), scores_and_slopes(x, ws)
-    np.testing.assert_allclose(emulated, exact, atol=1e-5)
-    precision("mixed_bfloat16")
-    y = (x + 1e-4 * lengths(x)[:, None] * gradient).astype(np.float32)
-    score, over = scores(x), excess(ws, 7, 2)
-    assert np.abs(score - exact).max() > 1e-4
-    assert (np.abs(score - exact) <= over * lengths(x)).all()
-    assert (np.abs(scores(y) - score) / lengths(y - x)).max() > 1.5
