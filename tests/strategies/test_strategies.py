@@ -51,14 +51,9 @@ def test_without_a_gpu_the_defaults_are_one_cpu(cpus, monkeypatch):
 
 def test_one_replica_is_not_told_of_the_collectives_that_xla_makes_of_its_sums(cpus, caplog):
     ganlab.component("strategies", "mirrored")()
-    logger = tf.get_logger()
-    logger.addHandler(caplog.handler)
-    try:
-        logger.warning("Under XLA context, MirroredStrategy uses CollectiveAllReduce op. Although %r is provided", 1)
-        logger.warning("Another")
-    finally:
-        logger.removeHandler(caplog.handler)
-    assert caplog.messages == ["Another"]
+    tf.get_logger().warning("Under XLA context, MirroredStrategy uses CollectiveAllReduce op. Although %r is ...", 1)
+    tf.get_logger().warning("Another")
+    assert set(caplog.messages) == {"Another"}
 
 
 def test_one_device_is_one_replica_on_it(cpus):
