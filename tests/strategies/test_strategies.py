@@ -49,6 +49,13 @@ def test_without_a_gpu_the_defaults_are_one_cpu(cpus, monkeypatch):
     assert make("one_device").extended.worker_devices[0].endswith("CPU:0")
 
 
+def test_one_replica_is_not_told_of_the_collectives_that_xla_makes_of_its_sums(cpus, caplog):
+    ganlab.component("strategies", "mirrored")()
+    tf.get_logger().warning("Under XLA context, MirroredStrategy uses CollectiveAllReduce op. Although %r is ...", 1)
+    tf.get_logger().warning("Another")
+    assert set(caplog.messages) == {"Another"}
+
+
 def test_one_device_is_one_replica_on_it(cpus):
     strategy = make("one_device", device="CPU:2")
     assert isinstance(strategy, tf.distribute.OneDeviceStrategy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from typing import Annotated
 
@@ -63,10 +64,17 @@ def mirrored(
         chosen = _logical("GPU") or [_first(_logical("CPU"))]
     # A group of collectives has one size for the life of a process: two strategies of different sizes could not follow
     # one another. Summing on one device has no groups, and is not slower on CPUs. GPUs keep TensorFlow's choice, NCCL;
-    # on a single one there is nothing to sum, and XLA could not compile it.
+    # on a single one there is nothing to sum, and XLA could not compile it: there TensorFlow says at every sum of a
+    # compiled iteration that it takes collectives instead, which are empty.
     alone = len(chosen) == 1 or chosen[0].startswith("CPU")
     summing = tf.distribute.ReductionToOneDevice() if alone else None
+    if len(chosen) == 1:
+        tf.get_logger().addFilter(_not_of_sums)
     return tf.distribute.MirroredStrategy([f"/{device}" for device in chosen], cross_device_ops=summing)
+
+
+def _not_of_sums(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Under XLA context, MirroredStrategy uses CollectiveAllReduce")
 
 
 def _split_cpu(count: int) -> list[str]:
