@@ -77,6 +77,9 @@ def case(name):
         }
     if name == "losses of examples":
         return {"loss": All(OF_EXAMPLES, ("logits",)), "architecture": networks(labels="classifier")}
+    if name == "optimizers":
+        muon, adamw = (made("optimizers", kind, learning_rate=0.01, weight_decay=0.1) for kind in ("muon", "adamw"))
+        return {"critic_optimizer": muon, "generator_optimizer": adamw}
     augmentations = several(
         "augmentations",
         {
@@ -98,6 +101,7 @@ def on_one(cpus):
     [
         ("losses of the batch", "2"),
         ("losses of the batch", "XLA"),
+        ("optimizers", "2"),
         *((name, way) for name in ("losses of examples", "augmentations") for way in WAYS),
     ],
 )
