@@ -28,6 +28,7 @@ WAYS = {"2": (2, {}), "XLA": (0, {"jit": "on"}), "microbatches": (2, {"microbatc
 # Those that compare the examples of the global batch, which microbatches do not know.
 OF_SCORES = ("c_transform", "max_sliced", "relativistic_average", "top_k")
 OF_THE_BATCH = ("cramer", "d2d_ce", "feature_matching", "mmd", *OF_SCORES)
+LAYERS = ("aoc", "bro", "lires")
 OF_EXAMPLES = ("relativistic", "auxiliary_classifier", "multi_hinge")
 
 
@@ -77,6 +78,9 @@ def case(name):
         }
     if name == "losses of examples":
         return {"loss": All(OF_EXAMPLES, ("logits",)), "architecture": networks(labels="classifier")}
+    if name in LAYERS:
+        critic = made("architectures", "lip_convnet", channels=4, latent_dim=3, convolution=name)
+        return {"dataset": made("datasets", "digits"), "architecture": critic}
     if name == "optimizers":
         muon, adamw = (made("optimizers", kind, learning_rate=0.01, weight_decay=0.1) for kind in ("muon", "adamw"))
         return {"critic_optimizer": muon, "generator_optimizer": adamw}
@@ -102,6 +106,7 @@ def on_one(cpus):
         ("losses of the batch", "2"),
         ("losses of the batch", "XLA"),
         ("optimizers", "2"),
+        *((name, way) for name in LAYERS for way in ("2", "XLA")),
         *((name, way) for name in ("losses of examples", "augmentations") for way in WAYS),
     ],
 )
