@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.usefixtures("cpus")]
 # The settings that a constraint needs, and those for all: smooth units, because kinks magnify rounding.
 NEEDS = {
     "consistency": ("architectures.mlp.dropout=0.1",),
+    "transport_cost": ("architectures.mlp.latent_dim=2",),
     # The iterations are unrolled: each makes the graphs larger, not other.
     "bjorck": ("constraints.bjorck.iterations=4",),
 }
@@ -29,7 +30,7 @@ PASSIVE = {"prepare", "diagnose", "lipschitz_bound"}
 # Needs images, where these networks make points; its mechanism is that of many others.
 IMAGES = {"augmentation_consistency"}
 # They act on the generator alone.
-OF_GENERATOR = {"latent_step", "mode_seeking", "path_length"}
+OF_GENERATOR = {"latent_step", "mode_seeking", "path_length", "transport_cost"}
 
 NAMES = sorted(
     name for kind, name in ganlab.plugins.manager.current().components if kind == "constraints" and name not in IMAGES
