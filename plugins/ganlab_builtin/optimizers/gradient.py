@@ -2,8 +2,8 @@
 
 Each takes the learning rate's schedule: "constant", or "cosine" or "linear" from `learning_rate` down to
 `final_fraction` of it over `decay_steps` of this optimizer's own updates (the critic's makes `critic_steps` of them a
-generator update); None for the whole run. The result is a template: training makes its own in the strategy's scope
-from the config.
+generator update); None for the whole run. The result, an optimizer of Keras, is a template: training makes its own in
+the strategy's scope from the config. A value out of its range is a ConfigError.
 """
 
 from __future__ import annotations
@@ -45,12 +45,6 @@ def adam(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Adam`, its update fused.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
@@ -84,18 +78,12 @@ def adamw(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Adam` with weight decay, its update fused.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("adamw", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
 
-    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon, "corrected_epsilon": True}
-    return Adam(learning_rate=rate, weight_decay=weight_decay, **moments)
+    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon}
+    return Adam(learning_rate=rate, weight_decay=weight_decay, corrected_epsilon=True, **moments)
 
 
 def muon(
@@ -131,19 +119,13 @@ def muon(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Optimizer`.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("muon", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.orthogonalized import Muon
 
-    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon, "corrected_epsilon": True}
-    decay = weight_decay or None
-    return Muon(learning_rate=rate, weight_decay=decay, momentum=momentum, adam_names=adam_names, **moments)
+    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon, "momentum": momentum}
+    names, decay = list(adam_names), weight_decay or None
+    return Muon(learning_rate=rate, adam_names=names, weight_decay=decay, corrected_epsilon=True, **moments)
 
 
 def rmsprop(
@@ -165,12 +147,6 @@ def rmsprop(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.RMSprop`.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("rmsprop", learning_rate, schedule, decay_steps, final_fraction)
     return keras.optimizers.RMSprop(learning_rate=rate, rho=rho, epsilon=epsilon)
@@ -233,12 +209,6 @@ def extragradient(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.SGD` that looks ahead.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("extragradient", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.games import Extragradient
@@ -269,12 +239,6 @@ def optimistic_adam(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Adam`.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("optimistic_adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.games import OptimisticAdam
