@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _TINY = 1e-12
 # Above what rounding takes off a sum of absolute values in float32.
 _MARGIN = 1 + 2e-6
+# Of Gram iteration: its bound is at most rank^(1 / 128) times the norm; and frequencies for each tap but the first.
+_GRAM_STEPS, _FREQUENCIES = 6, 6
 # Of SplitMix64: what a counter is multiplied by, and the shifts and factors of its finalizer.
 _GOLDEN, _ROUNDS, _LAST_SHIFT = 0x9E3779B97F4A7C15, ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)), 31
 # Marks the tensors of `fixed` in a graph, for checks that take differences of a loss.
@@ -257,6 +259,19 @@ def cayley(matrices: tf.Tensor) -> tf.Tensor:
     return tf.concat([2.0 * inverse - identity, -2.0 * tf.matmul(rest, inverse)], axis=-2)
 
 
+def orthonormal(matrices: tf.Tensor) -> tf.Tensor:
+    """Matrices with orthonormal columns, as by `cayley`, of a norm of at most one in spite of rounding."""
+    columns = cayley(matrices)
+    identity = tf.eye(columns.shape[-1], dtype=columns.dtype)
+    for _ in range(2):  # steps of Björck's iteration take off the rounding, which weights in thousands raise to 1e-2
+        columns = tf.matmul(columns, 1.5 * identity - 0.5 * tf.matmul(columns, columns, transpose_a=True))
+    # |C|^2 <= 1 + |C'C - I|. What is left is rounding alone, whose gradient would be noise; and as much again may be
+    # hidden by that of the sums, half a unit of the last place for each term.
+    error = tf.norm(tf.matmul(columns, columns, transpose_a=True) - identity, axis=(-2, -1), keepdims=True)
+    error += columns.shape[-2] * np.finfo(columns.dtype.as_numpy_dtype).eps / 2
+    return columns * fixed(tf.math.rsqrt(1.0 + error))
+
+
 def _correlation(taps: tf.Tensor, offset: Sequence[int]) -> tf.Tensor:
     """`sum_t K_t K'_(t + offset)` of the taps K_t, matrices `(a, b)`: `(a, a)` from `(a, *taps, b)`."""
     spans = list(zip(offset, taps.shape[1:], strict=False))
@@ -279,6 +294,53 @@ def _folded(kernel: tf.Tensor, strides: Sequence[int]) -> tf.Tensor:
     kernel = tf.reshape(kernel, [*(n for pair in zip(counts, strides, strict=True) for n in pair), inputs, outputs])
     order = [*range(0, 2 * taps, 2), *range(1, 2 * taps, 2), 2 * taps, 2 * taps + 1]
     return tf.reshape(tf.transpose(kernel, order), [*counts, -1, outputs])
+
+
+def squared_norm_bound(kernel: tf.Tensor) -> tf.Tensor:
+    """An upper bound of the squared norm of a dense kernel's or a convolution's map, by Gram iteration.
+
+    Delattre, Barthélemy, Araujo and Allauzen, "Efficient bound of Lipschitz constant for convolutional layers by Gram
+    iteration" (2023), theorem 2: `|(A'A)^(2^k)|^(2^-k)` in Frobenius' norm, at every step above the largest eigenvalue.
+    A convolution with any zero padding is a part of that along infinite axes, whose matrix at a frequency w is
+    `sum_t K_t exp(-i w t)`. Between the sampled frequencies the norm is higher by a factor of at most
+    `1 / cos(pi (taps - 1) / (2 samples))` for each axis, by which the bound is raised.
+
+    Args:
+        kernel: `(inputs, outputs)` or `(*taps, inputs, outputs)` at stride 1, float32 or float64.
+
+    Returns:
+        The bound, a scalar, differentiable.
+    """
+    *taps, inputs, outputs = kernel.shape
+    samples = [max(1, _FREQUENCIES * (length - 1)) for length in taps]
+    # Frequencies w and -w have conjugate matrices.
+    counts = [range(n if axis else n // 2 + 1) for axis, n in enumerate(samples)]
+    angles = np.array(
+        [
+            [
+                sum(2 * math.pi * f * t / n for f, t, n in zip(frequency, tap, samples, strict=True))
+                for tap in itertools.product(*map(range, taps))
+            ]
+            for frequency in itertools.product(*counts)
+        ]
+    )
+    flat = tf.reshape(kernel, [-1, inputs * outputs])
+    real, imaginary = (
+        tf.reshape(tf.matmul(tf.constant(wave(angles), kernel.dtype), flat), [-1, inputs, outputs])
+        for wave in (np.cos, np.sin)
+    )
+    # Complex matrices as real ones of twice the size, which have every singular value twice.
+    matrices = tf.concat([tf.concat([real, -imaginary], 2), tf.concat([imaginary, real], 2)], 1)
+    gram = tf.matmul(matrices, matrices, transpose_a=outputs <= inputs, transpose_b=outputs > inputs)
+    logarithm = tf.zeros([len(angles)], kernel.dtype)
+    for step in range(_GRAM_STEPS + 1):
+        size = tf.sqrt(tf.reduce_sum(tf.square(gram), [1, 2]) / 2 + _TINY**2)
+        logarithm += tf.math.log(size) / 2**step
+        if step < _GRAM_STEPS:
+            gram /= size[:, None, None]
+            gram = tf.matmul(gram, gram)
+    cosines = (math.cos(math.pi * (t - 1) / (2 * n)) for t, n in zip(taps, samples, strict=True))
+    return tf.exp(tf.reduce_max(logarithm)) / math.prod(cosines) ** 2
 
 
 def named_weights(model: keras.Model) -> dict[str, keras.Variable]:

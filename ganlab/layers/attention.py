@@ -9,8 +9,8 @@ from typing import Any
 import keras
 import tensorflow as tf
 
+from ganlab.functional import squared_norm_bound
 from ganlab.layers.base import Layer
-from ganlab.layers.cpl import squared_norm_bound
 from ganlab.layers.sll import MARGIN, TINY
 
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-
 import keras
-import numpy as np
 import tensorflow as tf
 
+from ganlab.functional import squared_norm_bound
 from ganlab.layers.sll import MARGIN, TINY, SLLConv2D, SLLDense
-
-_ITERATIONS = 6  # the bound is at most rank^(1 / 128) times the norm
-_DENSITY = 6  # frequencies for each tap but the first
 
 
 class _Potential(keras.layers.Layer):
@@ -44,50 +38,3 @@ class CPLConv2D(_Potential, SLLConv2D):
 
     As `CPLDense`, with the convolution of `SLLConv2D`. Its norm is bounded in frequency, for images of any size.
     """
-
-
-def squared_norm_bound(kernel: tf.Tensor) -> tf.Tensor:
-    """An upper bound of the squared norm of a dense kernel's or a convolution's map, by Gram iteration.
-
-    Delattre, Barthélemy, Araujo and Allauzen, "Efficient bound of Lipschitz constant for convolutional layers by Gram
-    iteration" (2023), theorem 2: `|(A'A)^(2^k)|^(2^-k)` in Frobenius' norm, at every step above the largest eigenvalue.
-    A convolution with any zero padding is a part of that along infinite axes, whose matrix at a frequency w is
-    `sum_t K_t exp(-i w t)`. Between the sampled frequencies the norm is higher by a factor of at most
-    `1 / cos(pi (taps - 1) / (2 samples))` for each axis, by which the bound is raised.
-
-    Args:
-        kernel: `(inputs, outputs)` or `(*taps, inputs, outputs)` at stride 1, float32 or float64.
-
-    Returns:
-        The bound, a scalar, differentiable.
-    """
-    *taps, inputs, outputs = kernel.shape
-    samples = [max(1, _DENSITY * (length - 1)) for length in taps]
-    # Frequencies w and -w have conjugate matrices.
-    counts = [range(n if axis else n // 2 + 1) for axis, n in enumerate(samples)]
-    angles = np.array(
-        [
-            [
-                sum(2 * math.pi * f * t / n for f, t, n in zip(frequency, tap, samples, strict=True))
-                for tap in itertools.product(*map(range, taps))
-            ]
-            for frequency in itertools.product(*counts)
-        ]
-    )
-    flat = tf.reshape(kernel, [-1, inputs * outputs])
-    real, imaginary = (
-        tf.reshape(tf.matmul(tf.constant(wave(angles), kernel.dtype), flat), [-1, inputs, outputs])
-        for wave in (np.cos, np.sin)
-    )
-    # Complex matrices as real ones of twice the size, which have every singular value twice.
-    matrices = tf.concat([tf.concat([real, -imaginary], 2), tf.concat([imaginary, real], 2)], 1)
-    gram = tf.matmul(matrices, matrices, transpose_a=outputs <= inputs, transpose_b=outputs > inputs)
-    logarithm = tf.zeros([len(angles)], kernel.dtype)
-    for step in range(_ITERATIONS + 1):
-        size = tf.sqrt(tf.reduce_sum(tf.square(gram), [1, 2]) / 2 + TINY**2)
-        logarithm += tf.math.log(size) / 2**step
-        if step < _ITERATIONS:
-            gram /= size[:, None, None]
-            gram = tf.matmul(gram, gram)
-    cosines = (math.cos(math.pi * (t - 1) / (2 * n)) for t, n in zip(taps, samples, strict=True))
-    return tf.exp(tf.reduce_max(logarithm)) / math.prod(cosines) ** 2

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from ganlab import functional
 from ganlab.layers.almost_orthogonal import _AlmostOrthogonal, known_channels, pair_of
-from ganlab.layers.cpl import squared_norm_bound
 from ganlab.layers.sll import MARGIN
 
 
@@ -110,7 +108,7 @@ class SkewConv2D(_Orthogonal):
         """The kernel of L, and a bound of the norm of L that is at most one."""
         kernel = tf.convert_to_tensor(self.kernel)
         skew = (kernel - tf.transpose(kernel[::-1, ::-1], [0, 1, 3, 2])) / 2
-        squared = math.prod(self.kernel_size) * squared_norm_bound(functional.as_matrix(skew))
+        squared = math.prod(self.kernel_size) * functional.squared_norm_bound(functional.as_matrix(skew))
         return skew * tf.math.rsqrt(tf.maximum(squared, 1.0)), tf.sqrt(tf.minimum(squared, 1.0))
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:
@@ -187,9 +185,9 @@ class OrthogonalConv2D(_Orthogonal):
         """The kernel of the convolution, `(*kernel_size, inputs, filters)`, of the kernel's dtype."""
         columns = tf.convert_to_tensor(self.kernel)
         channels, (height, width) = columns.shape[0], self.kernel_size
-        matrix = _orthonormal(columns[:, :channels])
+        matrix = functional.orthonormal(columns[:, :channels])
         bases = tf.reshape(columns[:, channels:], [channels, height + width - 2, channels // 2])
-        bases = _orthonormal(tf.transpose(bases, [1, 0, 2]))
+        bases = functional.orthonormal(tf.transpose(bases, [1, 0, 2]))
         kernel = matrix[None, None, : self._inputs] / MARGIN
         # Height and width in turn, while both have steps left.
         steps = sorted([(i, 0) for i in range(height - 1)] + [(i, 1) for i in range(width - 1)])
@@ -203,19 +201,6 @@ class OrthogonalConv2D(_Orthogonal):
         if self.padding == "same":
             return self._with_bias(tf.nn.conv2d(inputs, kernel, 1, "SAME"))
         return self._with_bias(tf.nn.conv2d(_continued(inputs, self._borders), kernel, 1, "VALID"))
-
-
-def _orthonormal(matrices: tf.Tensor) -> tf.Tensor:
-    """Matrices with orthonormal columns, `(..., rows, columns)`, of a norm of at most one in spite of rounding."""
-    columns = functional.cayley(matrices)
-    identity = tf.eye(columns.shape[-1], dtype=columns.dtype)
-    for _ in range(2):  # steps of Björck's iteration take off the rounding, which weights in thousands raise to 1e-2
-        columns = tf.matmul(columns, 1.5 * identity - 0.5 * tf.matmul(columns, columns, transpose_a=True))
-    # |C|^2 <= 1 + |C'C - I|. What is left is rounding alone, whose gradient would be noise; and as much again may be
-    # hidden by that of the sums, half a unit of the last place for each term.
-    error = tf.norm(tf.matmul(columns, columns, transpose_a=True) - identity, axis=(-2, -1), keepdims=True)
-    error += columns.shape[-2] * np.finfo(columns.dtype.as_numpy_dtype).eps / 2
-    return columns * functional.fixed(tf.math.rsqrt(1.0 + error))
 
 
 def _extended(kernel: tf.Tensor, basis: tf.Tensor, axis: int) -> tf.Tensor:

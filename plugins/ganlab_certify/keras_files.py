@@ -67,9 +67,8 @@ def load(data: bytes, path: Path) -> keras.Model:
     Raises:
         UnreadableError: Its layers and its weights do not suit each other.
     """
+    import ganlab_builtin.layers  # noqa: F401 (which it may name, as those of ganlab.layers)
     import h5py
-
-    import ganlab.layers  # noqa: F401 (whose layers it may name)
 
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         config, stored = archive.read("config.json").decode(), archive.read(_WEIGHTS)

@@ -27,6 +27,8 @@ SMALL = {
     "lip_convnet-sll": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "sll", "blocks": 2}, (8, 8, 1)),
     "lip_convnet-soc": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "soc", "blocks": 2}, (8, 8, 1)),
     "lip_convnet-bcop": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "bcop"}, (12, 12, 3)),
+    "lip_convnet-aoc": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "aoc", "blocks": 2}, (8, 8, 3)),
+    "lip_convnet-bro": ("lip_convnet", {"channels": 4, "latent_dim": 6, "convolution": "bro"}, (12, 12, 3)),
     "sndcgan": ("sndcgan", {"channels": 4, "latent_dim": 6, "initializer": "xavier"}, (16, 16, 3)),
     "resnet": ("resnet", {"channels": 4, "latent_dim": 6}, (32, 32, 3)),
     "resnet-layer": (
@@ -162,7 +164,7 @@ def test_lip_convnet_halves_even_sides(size, base):
     assert critic.get_layer("flat").output.shape[1] == base**2 * 2 * size // base // 2
 
 
-@pytest.mark.parametrize("convolution", ["aol", "sll", "soc", "bcop"])
+@pytest.mark.parametrize("convolution", ["aol", "sll", "soc", "bcop", "aoc", "bro", "lires"])
 def test_lip_convnet_has_the_lipschitz_constant_one(convolution):
     critic = make("lip_convnet", channels=4, convolution=convolution).critic((12, 12, 3))
     critic.set_weights([np.random.default_rng(0).normal(size=v.shape) for v in critic.weights])
@@ -356,6 +358,7 @@ def test_unsupported_sample_shapes_are_refused_by_name(name, shape, message):
         ("dcgan", {"critic_normalization": "batch"}, r"critic_normalization = 'batch' .* couples .* use 'layer'"),
         ("lip_convnet", {"channels": 5}, r"lip_convnet\.channels = 5 must be even, because MaxMin sorts pairs"),
         ("lip_convnet", {"convolution": "soc", "kernel_size": 4}, "kernel_size = 4 must be odd with convolution"),
+        ("lip_convnet", {"convolution": "aoc", "kernel_size": 1}, "kernel_size = 1 must be at least 2 with convolut"),
     ],
 )
 def test_settings_that_do_not_fit_together_are_refused_by_name(name, arguments, message):

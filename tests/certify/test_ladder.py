@@ -294,8 +294,11 @@ def test_layers_of_constant_one_are_part_of_a_chain(kind):
         x = keras.Input((3,))
         y = ours.LayerCentering()(keras.layers.ReLU()(ours.AOLDense(6)(x)))
     else:
+        from ganlab_builtin import layers as further
+
         x = keras.Input((4, 4, 2))
         y = ours.InvertibleDownsampling()(keras.layers.ReLU()(ours.SkewConv2D(4)(x)))
+        y = further.BROConv2D(4, 1)(further.AOCConv2D(4, 2, padding="same")(y))
         y = ours.ScaledAveragePooling2D()(keras.layers.ReLU()(ours.OrthogonalConv2D(3)(ours.AOLConv2D(4, 1)(y))))
     model = keras.Model(x, keras.layers.Dense(1)(keras.layers.Flatten()(y)))
     random = np.random.default_rng(0)

@@ -135,6 +135,7 @@ ATTRIBUTES = {
     "constraints.gran": {"lowers_slopes": False},
     # It needs noise, which a linear critic does not have.
     "constraints.consistency": {"penalty_at_slope_one": 0.0},
+    "constraints.transport_cost": {"latent_dim": 2},  # samples are of the size of latent vectors
     "architectures.ali": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "ali")()},
     "architectures.cyclegan": {"sample_shape": (2,), "loss": lambda self: ganlab.component("losses", "cycle")()},
     "losses.cycle": {"architecture": lambda self: ganlab.component("architectures", "cyclegan")(width=8)},

@@ -1,5 +1,6 @@
 """Constraints of contract 2 against closed forms, with linear networks; and their training on two replicas."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -147,6 +148,20 @@ def test_mode_seeking_is_the_inverse_ratio_of_distances():
     apart = LATENT.astype(np.float64) - DRAWN
     ratio = np.abs(apart @ MATRIX).mean(1) / np.abs(apart).mean(1)
     np.testing.assert_allclose(found, 2.0 / (ratio + 1e-5), rtol=1e-5)
+
+
+def test_transport_cost_is_the_squared_distance_from_the_latent_vector():
+    constraint = made("transport_cost", weight=3.0)
+    x = keras.Input((4,))
+    constraint.prepare(keras.Model(x, keras.layers.Reshape((2, 2))(x)))
+    fake, latent = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
+    given = ganlab.Batch(
+        real=None, fake=tf.reshape(fake, [5, 2, 2]), labels=None, size=5, step=0, latent=tf.constant(latent)
+    )
+    found = constraint.generator_penalty(None, None, given, {}, Known())
+    np.testing.assert_allclose(found, 3.0 * np.mean((fake - latent) ** 2, axis=1), rtol=1e-5)
+    with pytest.raises(ganlab.IncompatibleError, match=r"needs latent vectors of 3 numbers.*takes 4\. Set the arch"):
+        constraint.prepare(keras.Model(x, keras.layers.Dense(3)(x)))
 
 
 def test_path_length_is_that_of_the_jacobian():

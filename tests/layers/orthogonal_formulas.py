@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 
-def circular(x, kernel):
+def circular(x, kernel, strides=(1, 1)):
     """A convolution of images that continue on their opposite side."""
-    before = [(length - 1) // 2 for length in kernel.shape[:2]]
+    before = [(length - s) // 2 for length, s in zip(kernel.shape[:2], strides, strict=True)]
     taps = np.ndindex(*kernel.shape[:2])
-    return sum(np.roll(x, (before[0] - a, before[1] - b), (1, 2)) @ kernel[a, b] for a, b in taps)
+    y = sum(np.roll(x, (before[0] - a, before[1] - b), (1, 2)) @ kernel[a, b] for a, b in taps)
+    return y[:, :: strides[0], :: strides[1]]
 
 
 def skew_matrix(kernel, shape):
@@ -66,3 +67,31 @@ def product_of_projectors(columns, size):
                 taps = np.stack([basis @ basis.T, np.eye(channels) - basis @ basis.T])
                 kernel = block_convolved(kernel, np.expand_dims(taps, 1 - axis))
     return kernel
+
+
+def adaptive(layer):
+    """The kernel of each group of an adaptive orthogonal convolution: of `k - s + 1` taps, then of s at stride s."""
+    size = [k - s + 1 for k, s in zip(layer.kernel_size, layer.strides, strict=True)]
+    columns, *sampling = (v.numpy() for v in layer.weights if v.name != "bias")
+    inputs = layer.effective_kernel().shape[2]
+    outputs = layer.effective_kernel().shape[3] // layer.groups
+    kernels = [product_of_projectors(group, size)[:, :, :inputs] for group in columns]
+    if not sampling:
+        return [kernel[..., :outputs] for kernel in kernels]
+    matrices = [orthonormal(group) for group in sampling[0]]
+    matrices = [m if m.shape[1] == outputs else m.T for m in matrices]
+    return [
+        block_convolved(kernel, matrix.reshape(*layer.strides, -1, outputs))
+        for kernel, matrix in zip(kernels, matrices, strict=True)
+    ]
+
+
+def reflected(x, kernel, filters, border):
+    """Images reflected at each frequency at the span of the kernel's transform there."""
+    inputs, (above, left) = x.shape[-1], border
+    x = np.pad(x, [(0, 0), (above, above), (left, left), (0, 0)])
+    bases, _ = np.linalg.qr(np.fft.fft2(kernel, x.shape[1:3], axes=(0, 1)))
+    matrices = (np.eye(kernel.shape[2]) - 2 * bases @ bases.conj().swapaxes(2, 3))[:, :, :filters, :inputs]
+    y = np.fft.ifft2(np.einsum("hwoi,nhwi->nhwo", matrices, np.fft.fft2(x, axes=(1, 2))), axes=(1, 2))
+    np.testing.assert_allclose(y.imag, 0, atol=1e-12)
+    return y.real[:, above : x.shape[1] - above, left : x.shape[2] - left]

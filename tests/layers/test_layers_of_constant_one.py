@@ -8,13 +8,13 @@ import pytest
 import scipy.linalg
 import tensorflow as tf
 from central_differences import departure
-from orthogonal_formulas import circular, product_of_projectors, skew_series
+from ganlab_builtin.layers import AOCConv2D, AOCConv2DTranspose, BROConv2D, LiResConv2D
+from orthogonal_formulas import adaptive, circular, product_of_projectors, reflected, skew_series
 from steep_pairs import steepest
 
 from ganlab import layers
-from ganlab.functional import gram_row_sums
+from ganlab.functional import gram_row_sums, squared_norm_bound
 from ganlab.layers.attention import places_bound
-from ganlab.layers.cpl import squared_norm_bound
 from ganlab.layers.starting import MiddleTap
 from ganlab.lipschitz import certificate
 
@@ -41,6 +41,18 @@ CASES = {
     "bcop": (layers.OrthogonalConv2D, {"filters": 3}, (5, 4, 3)),
     "bcop-wider": (layers.OrthogonalConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 4, 2)),
     "bcop-narrower": (layers.OrthogonalConv2D, {"filters": 2, "padding": "same", "use_bias": False}, (5, 4, 4)),
+    "aoc": (AOCConv2D, {"filters": 6, "strides": 2}, (6, 4, 2)),
+    "aoc-groups": (AOCConv2D, {"filters": 4, "kernel_size": (4, 2), "strides": (2, 1), "groups": 2}, (4, 3, 4)),
+    "aoc-same": (AOCConv2D, {"filters": 9, "strides": 2, "padding": "same", "use_bias": False}, (5, 4, 2)),
+    "aoc-transposed": (AOCConv2DTranspose, {"filters": 2, "strides": 2}, (3, 2, 6)),
+    "aoc-transposed-same": (
+        AOCConv2DTranspose,
+        {"filters": 4, "groups": 2, "strides": 2, "padding": "same"},
+        (2, 3, 4),
+    ),
+    "bro": (BROConv2D, {"filters": 4}, (4, 5, 3)),
+    "bro-same": (BROConv2D, {"filters": 3, "kernel_size": (2, 3), "rank": 1, "padding": "same"}, (4, 5, 3)),
+    "lires": (LiResConv2D, {"filters": 2}, (5, 4, 2)),
     "sandwich": (layers.SandwichDense, {"units": 5}, (5,)),
     "sandwich-narrow": (layers.SandwichDense, {"units": 2, "activation": "leaky_relu"}, (5,)),
     "sandwich-wide": (layers.SandwichDense, {"units": 8, "activation": "tanh"}, (5,)),
@@ -57,6 +69,7 @@ CASES = {
 OPTIONS = {
     *("aol-dense-narrow", "aol-dense-one", "aol-valid", "aol-leaping", "sll-dense-wide", "sll-conv-even"),
     *("cpl-dense-narrow", "cpl-conv-even", "soc-wider", "soc-narrower", "bcop-wider", "bcop-narrower"),
+    *("aoc-groups", "aoc-same", "aoc-transposed", "aoc-transposed-same", "bro-same"),
     *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels"),
 }
 SOME_QUICK = [pytest.param(name, marks=pytest.mark.slow if name in OPTIONS else ()) for name in CASES]
@@ -71,6 +84,7 @@ STEEP = {
     "soc-wider": (1 - 1 / 24) / (1 + 1 / 24),
     "bcop": 1 - 1e-5,
     "bcop-wider": 1 - 1e-5,
+    **dict.fromkeys(("aoc", "aoc-transposed", "bro"), 1 - 1e-5),
     "average": 1 - 1e-5,
     "l2-norm": 0.999,
     "down": 1 - 1e-9,
@@ -139,6 +153,21 @@ def iterated(kernel):
     return largest / np.cos(np.pi / 12) ** (2 * len(samples))
 
 
+def adapted(layer, x):
+    """An adaptive orthogonal convolution, group by group; its transpose by the matrix of what it transposes."""
+    forward = circular if layer.padding == "circular" else convolved
+    parts = []
+    for part, kernel in zip(np.split(x, layer.groups, -1), adaptive(layer), strict=True):
+        if isinstance(layer, AOCConv2DTranspose):
+            shape = [n * s for n, s in zip(x.shape[1:3], layer.strides, strict=True)]
+            basis = np.eye(np.prod(shape) * kernel.shape[2]).reshape(-1, *shape, kernel.shape[2])
+            matrix = forward(basis, kernel, layer.strides).reshape(len(basis), -1)
+            parts.append((part.reshape(len(x), -1) @ matrix.T).reshape(len(x), *shape, -1))
+        else:
+            parts.append(forward(part, kernel, layer.strides))
+    return np.concatenate(parts, -1)
+
+
 def sandwiched(x, activation, kernel, skew, log_psi, bias):
     """Wang and Manchester's layer, example by example, A and B from the Cayley transform."""
     identity, z = np.eye(len(skew)), skew - skew.T + kernel.T @ kernel
@@ -186,6 +215,16 @@ def expected(name, layer, x):
     if name.startswith("bcop"):
         kernel = product_of_projectors(weights[0], layer.kernel_size)[:, :, : x.shape[-1], : layer.filters]
         return (circular if layer.padding == "circular" else convolved)(x, kernel) + sum(weights[1:])
+    if name.startswith("aoc"):
+        return adapted(layer, x) + (weights[-1] if layer.use_bias else 0)
+    if name.startswith("bro"):
+        border = [k // 2 if layer.padding == "same" else 0 for k in layer.kernel_size]
+        return reflected(x, weights[0], layer.filters, border) + weights[1]
+    if name == "lires":
+        kernel, bias, gain = weights
+        kernel = kernel * gain
+        kernel[1, 1] += np.eye(2)
+        return convolved(x, kernel / np.sqrt(iterated(kernel))) + bias
     if name.startswith("sandwich"):
         return sandwiched(x, layer.activation, *weights)
     if name.startswith("l2-attention"):
@@ -336,6 +375,12 @@ def test_unknown_sizes_are_refused():
         layers.HouseholderActivation()(keras.Input((3,)))
     with pytest.raises(ValueError, match=r"LayerCentering\(axis=0\) would mix the examples of a batch"):
         layers.LayerCentering(0)(keras.Input((3,)))
+    with pytest.raises(ValueError, match=r"strides=3, groups=1\): .* strides must be at least 1 and no larger"):
+        AOCConv2D(2, 2, 3)
+    with pytest.raises(ValueError, match=r"BROConv2D\(rank=5\) got .* the rank from 1 to the larger number .*, 4"):
+        BROConv2D(4, rank=5)(keras.Input((4, 4, 3)))
+    with pytest.raises(ValueError, match=r"LiResConv2D\(filters=4, .* it must have as many channels"):
+        LiResConv2D(4)(keras.Input((4, 4, 3)))
     with pytest.raises(ValueError, match=r"AOLDense\(units=0\): it must be at least 1"):
         layers.AOLDense(0)
     with pytest.raises(ValueError, match=r"padding='causal'\): it must be 'same' or 'valid'"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import tensorflow as tf
+from ganlab_builtin.layers import AOCConv2D, AOCConv2DTranspose, BROConv2D
 from orthogonal_formulas import product_of_projectors, skew_matrix
 
 from ganlab import layers
@@ -74,13 +75,19 @@ def test_orthogonal_convolutions_have_singular_values_of_one(size, filters, shap
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["soc", "bcop", "bcop-zeros"])
+@pytest.mark.parametrize("kind", ["soc", "bcop", "bcop-zeros", "aoc", "bro"])
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 0.1, 1.0, 30.0, 1e3])
 def test_no_norm_is_above_one_in_float32(kind, scale):
-    for seed in range(4):
+    for seed in range(2 if kind in ("aoc", "bro") else 4):
         for size, filters, shape in [*SIZES, ((3, 3), 16, (3, 3, 16))]:
             if kind == "soc":
                 layer = layers.SkewConv2D(filters, size, terms=(2, 3, 6, 16)[seed], use_bias=False)
+            elif kind == "aoc":
+                strides = [min(k, 2) for k in size]
+                layer = (AOCConv2D, AOCConv2DTranspose)[seed % 2](filters, size, strides, use_bias=False)
+            elif kind == "bro":
+                size = [min(k, n) for k, n in zip(size, shape, strict=False)]
+                layer = BROConv2D(filters, size, padding=("same", "circular")[seed % 2], use_bias=False)
             else:
                 padding = "same" if kind == "bcop-zeros" else "circular"
                 layer = layers.OrthogonalConv2D(filters, size, padding, use_bias=False)
@@ -101,10 +108,11 @@ def test_many_channels_lift_no_norm_above_one(scale):
 
 
 def test_gradients_of_zero_weights_are_finite():
-    for layer in (layers.SkewConv2D(3), layers.OrthogonalConv2D(3), layers.OrthogonalConv2D(1)):
-        layer.build((None, 4, 4, layer.filters))
+    kinds = (layers.SkewConv2D, layers.OrthogonalConv2D, AOCConv2D, BROConv2D)
+    for layer in [*(kind(3) for kind in kinds), layers.OrthogonalConv2D(1)]:
+        layer.build((None, 4, 4, 3))
         layer.kernel.assign(tf.zeros_like(layer.kernel))
-        x = tf.random.stateless_normal([2, 4, 4, layer.filters], [1, 2])
+        x = tf.random.stateless_normal([2, 4, 4, 3], [1, 2])
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(layer(x)[:, 0] ** 3)
         assert np.all(np.isfinite(tape.gradient(loss, layer.kernel)))

@@ -12,21 +12,22 @@ RATE, BETA_1, BETA_2, EPSILON = 0.02, 0.5, 0.9, 1e-7
 
 def fused(**settings):
     given = {"learning_rate": RATE, "beta_1": BETA_1, "beta_2": BETA_2, "epsilon": EPSILON, **settings}
-    return ganlab.component("optimizers", "adam")(**given)
+    return ganlab.component("optimizers", "adamw" if "weight_decay" in given else "adam")(**given)
 
 
 def gradients(count, shape):
     return np.random.default_rng(0).normal(size=(count, *shape)).astype(np.float32)
 
 
-def by_hand(start, given, *, beta_2=BETA_2, epsilon=EPSILON, corrected=False):
-    """Algorithm 1 of the paper; epsilon is corrected, too, or is that of the end of section 2."""
+def by_hand(start, given, *, beta_2=BETA_2, epsilon=EPSILON, corrected=False, weight_decay=0.0):
+    """Algorithm 1 of the paper, after AdamW's decay; epsilon is corrected, too, or is that of the end of section 2."""
     x = start.astype(np.float64)
     m, v = np.zeros_like(x), np.zeros_like(x)
     for t, g in enumerate(given.astype(np.float64), start=1):
         m, v = BETA_1 * m + (1 - BETA_1) * g, beta_2 * v + (1 - beta_2) * g**2
         correction = np.sqrt(1 - beta_2**t)
         added = epsilon if corrected else epsilon / correction
+        x -= RATE * weight_decay * x
         x -= RATE * (m / (1 - BETA_1**t)) / (np.sqrt(v) / correction + added)
     return x
 
@@ -39,12 +40,15 @@ def by_hand(start, given, *, beta_2=BETA_2, epsilon=EPSILON, corrected=False):
         (1e-3, {"epsilon": 1e-3}),
         (1e-3, {"epsilon": 1e-3, "corrected": True}),
         (1e-3, {"epsilon": 1e-3, "corrected": True, "beta_2": 0.999}),
+        (1e-3, {"epsilon": 1e-3, "corrected": True, "weight_decay": 0.3}),
     ],
     ids=str,
 )
 def test_ten_updates_are_the_papers(size, settings):
     start, given = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), size * gradients(10, (3, 4))
     renamed = {{"corrected": "corrected_epsilon"}.get(name, name): value for name, value in settings.items()}
+    if "weight_decay" in renamed:
+        del renamed["corrected_epsilon"]  # always, as in PyTorch
     optimizer = fused(**renamed)
     optimizer = type(optimizer).from_config(optimizer.get_config())  # as training makes it
     variable = keras.Variable(start)

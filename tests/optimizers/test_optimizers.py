@@ -84,6 +84,37 @@ def test_optimistic_adam_is_algorithm_1_of_daskalakis_et_al(learning_rate):
         np.testing.assert_allclose(variable.numpy(), x, rtol=1e-5, atol=1e-6)
 
 
+def orthogonalized(matrix):
+    """Line 5 of muon.py (KellerJordan/Muon, 857d1ad), on singular values, each of which its polynomial maps alone."""
+    u, values, v = np.linalg.svd(matrix, full_matrices=False)
+    values /= np.sqrt(np.sum(values**2))
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return u * values @ v
+
+
+@pytest.mark.parametrize("shape", [(4, 7), (7, 4), (3, 2, 2, 5)])
+def test_muon_orthogonalizes_nesterovs_momentum(shape):
+    optimizer = make("muon", learning_rate=0.02, momentum=0.9, weight_decay=0.3)
+    optimizer = type(optimizer).from_config(optimizer.get_config())
+    random = np.random.default_rng(0)
+    x, bias, momentum = random.normal(size=shape), np.ones(shape[-1]), 0.0
+    variables = [keras.Variable(x.astype(np.float32)), keras.Variable(bias), keras.Variable(x, name="score")]
+    adam = make("adamw", learning_rate=0.02, weight_decay=0.3, beta_1=0.5)
+    others = [keras.Variable(bias), keras.Variable(x)]
+    for g in random.normal(size=(6, *shape)):
+        gradients = [tf.constant(part, tf.float32) for part in (g, g.reshape(-1, shape[-1])[0], g)]
+        optimizer.apply(gradients, variables)
+        adam.apply(gradients[1:], others)
+        momentum = 0.9 * momentum + 0.1 * g
+        step = orthogonalized((0.1 * g + 0.9 * momentum).reshape(-1, shape[-1]))
+        x = x * (1 - 0.02 * 0.3) - 0.02 * 0.2 * np.sqrt(max(step.shape)) * step.reshape(shape)
+        np.testing.assert_allclose(variables[0].numpy(), x, rtol=1e-4, atol=1e-5)
+    for mine, theirs in zip(variables[1:], others, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
+    assert len(optimizer.variables) == 2 + 1 + 2 + 2  # a momentum alone for the matrix
+
+
 def test_extragradient_steps_by_the_gradient_and_looks_as_far_ahead():
     assert updated(make("extragradient", learning_rate=0.1), [2.0, 2.0]) == pytest.approx([0.8, 0.6])
     optimizer = filled(make("extragradient", learning_rate=0.4, schedule="linear"), 4)
@@ -92,7 +123,7 @@ def test_extragradient_steps_by_the_gradient_and_looks_as_far_ahead():
     assert float(ahead[0]) == pytest.approx(1.0 - 0.2 * 2.0)  # half of the updates are made
 
 
-@pytest.mark.parametrize("name", ["adam", "extragradient", "optimistic_adam", "rmsprop", "sgd"])
+@pytest.mark.parametrize("name", ["adam", "adamw", "extragradient", "muon", "optimistic_adam", "rmsprop", "sgd"])
 def test_schedules_fall_from_the_start_to_the_final_fraction_and_stay(name):
     steps = [0, 25, 50, 100, 1000]
     cosine = filled(make(name, learning_rate=0.2, schedule="cosine"), 100)

@@ -24,6 +24,7 @@ def made(kind, name, **arguments):
 # Those that compare the examples of the global batch.
 OF_SCORES = ("c_transform", "max_sliced", "relativistic_average", "top_k")
 OF_THE_BATCH = ("cramer", "d2d_ce", "feature_matching", "mmd", *OF_SCORES)
+LAYERS = ("aoc", "bro", "lires")
 OF_EXAMPLES = ("relativistic", "auxiliary_classifier", "multi_hinge")
 
 
@@ -66,13 +67,16 @@ def case(name):
         }
     if name == "losses of examples":
         return {"loss": All(OF_EXAMPLES, ("logits",)), "architecture": networks(labels="classifier")}
+    if name in LAYERS:
+        critic = made("architectures", "lip_convnet", channels=4, latent_dim=3, convolution=name)
+        return {"dataset": made("datasets", "digits"), "architecture": critic}
     ada = made("augmentations", "ada", start=0.5, images=200.0, changes="rotate,turn,scale,contrast,saturation")
     augmentations = [made("augmentations", "diff_augment"), ada]
     return {"dataset": made("datasets", "digits"), "architecture": networks(), "augmentations": augmentations}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["losses of the batch", "losses of examples", "augmentations"])
+@pytest.mark.parametrize("name", ["losses of the batch", "losses of examples", "augmentations", *LAYERS])
 def test_new_components_train_the_same_by_xla(name):
     plain, compiled = (trained(0, count=3, **case(name), jit=jit) for jit in ("off", "on"))
     assert_same(plain, compiled, rtol=3e-5, atol=3e-6)

@@ -45,6 +45,7 @@ from ganlab_builtin.constraints.spectral_projection import SpectralProjection
 from ganlab_builtin.constraints.spectral_regularization import SpectralRegularization
 from ganlab_builtin.constraints.spectral_soft_cap import SpectralSoftCap
 from ganlab_builtin.constraints.stable_rank import StableRank
+from ganlab_builtin.constraints.transport_cost import TransportCost
 from ganlab_builtin.constraints.weight_clipping import WeightClipping
 from ganlab_builtin.constraints.weight_normalization import WeightNormalization
 from ganlab_builtin.constraints.wgan_div import WGANDiv
@@ -56,6 +57,7 @@ GANLAB_KNOWN_AS = {
     "constraints.spectral_norm": ["spectral_normalization", "sn", "sngan"],
     "constraints.weight_clipping": ["clipping", "clip", "wgan_wc"],
     "constraints.zero_centered_penalty": ["zero_gp"],
+    "constraints.transport_cost": ["adversarial_flow", "afm", "optimal_transport"],
     "constraints.consistency": ["ct_gan", "wgan_ct"],
     "constraints.augmentation_consistency": ["cr", "crgan", "bcr"],
 }
@@ -111,4 +113,5 @@ def ganlab_constraints() -> dict[str, type[ganlab.Constraint]]:
         "path_length": PathLength,
         "score_drift": ScoreDrift,
         "sobolev": Sobolev,
+        "transport_cost": TransportCost,
     }

@@ -41,6 +41,7 @@ from ganlab_builtin.constraints.spectral_projection import SpectralProjection as
 from ganlab_builtin.constraints.spectral_regularization import SpectralRegularization as SpectralRegularization
 from ganlab_builtin.constraints.spectral_soft_cap import SpectralSoftCap as SpectralSoftCap
 from ganlab_builtin.constraints.stable_rank import StableRank as StableRank
+from ganlab_builtin.constraints.transport_cost import TransportCost as TransportCost
 from ganlab_builtin.constraints.weight_clipping import WeightClipping as WeightClipping
 from ganlab_builtin.constraints.weight_normalization import WeightNormalization as WeightNormalization
 from ganlab_builtin.constraints.wgan_div import WGANDiv as WGANDiv

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import ganlab
-from ganlab_builtin.optimizers.gradient import adam, extragradient, optimistic_adam, rmsprop, sgd
+from ganlab_builtin.optimizers.gradient import adam, adamw, extragradient, muon, optimistic_adam, rmsprop, sgd
 
 GANLAB_KNOWN_AS = {
-    "optimizers.adam": ["adamw", "nadam", "amsgrad"],
+    "optimizers.adam": ["nadam", "amsgrad"],
     "optimizers.sgd": ["momentum", "gradient_descent"],
     "optimizers.optimistic_adam": ["optimistic", "omd"],
 }
@@ -20,7 +20,9 @@ def ganlab_optimizers() -> dict[str, Callable[..., Any]]:
     """The optimizers of this package."""
     return {
         "adam": adam,
+        "adamw": adamw,
         "extragradient": extragradient,
+        "muon": muon,
         "optimistic_adam": optimistic_adam,
         "rmsprop": rmsprop,
         "sgd": sgd,

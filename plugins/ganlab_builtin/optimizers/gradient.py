@@ -2,12 +2,13 @@
 
 Each takes the learning rate's schedule: "constant", or "cosine" or "linear" from `learning_rate` down to
 `final_fraction` of it over `decay_steps` of this optimizer's own updates (the critic's makes `critic_steps` of them a
-generator update); None for the whole run. The result is a template: training makes its own in the strategy's scope
-from the config.
+generator update); None for the whole run. The result, an optimizer of Keras, is a template: training makes its own in
+the strategy's scope from the config. A value out of its range is a ConfigError.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import ganlab
@@ -44,17 +45,87 @@ def adam(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Adam`, its update fused.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.fused import Adam
 
     return Adam(learning_rate=rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon, corrected_epsilon=corrected_epsilon)
+
+
+def adamw(
+    *,
+    learning_rate: Annotated[float, Gt(0)] = 1e-4,
+    weight_decay: Annotated[float, Ge(0)] = 0.01,
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.0,
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.9,
+    epsilon: Annotated[float, Gt(0)] = 1e-8,
+    schedule: Literal["constant", "cosine", "linear"] = "constant",
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
+) -> keras.optimizers.Optimizer:
+    """AdamW: Loshchilov and Hutter, "Decoupled weight decay regularization" (2019), algorithm 2.
+
+    Before each step of Adam every weight is multiplied by `1 - learning_rate * weight_decay`, biases included, as in
+    PyTorch. The defaults are those of adversarial flow models (ByteDance-Seed/Adversarial-Flow-Models 519601d,
+    configs/train/afm/train_afm_1nfe.yaml:83).
+
+    Args:
+        learning_rate: The step size, at the start of the schedule.
+        weight_decay: What share of a weight is taken off in a step, for each unit of the learning rate.
+        beta_1: Decay of the gradient's average.
+        beta_2: Decay of the squared gradient's average.
+        epsilon: Added to the square root of that average, after its correction for the start at zero.
+        schedule: How the learning rate falls.
+        decay_steps: Updates until it has fallen; None for the whole run.
+        final_fraction: The share of the learning rate that is left then.
+    """
+    rate = _rate("adamw", learning_rate, schedule, decay_steps, final_fraction)
+    from ganlab_builtin.optimizers.fused import Adam
+
+    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon}
+    return Adam(learning_rate=rate, weight_decay=weight_decay, corrected_epsilon=True, **moments)
+
+
+def muon(
+    *,
+    learning_rate: Annotated[float, Gt(0)] = 1e-4,
+    momentum: Annotated[float, Ge(0), Lt(1)] = 0.95,
+    weight_decay: Annotated[float, Ge(0)] = 0.0,
+    adam_names: Sequence[str] = ("score", "embedding"),
+    beta_1: Annotated[float, Ge(0), Lt(1)] = 0.5,
+    beta_2: Annotated[float, Ge(0), Lt(1)] = 0.9,
+    epsilon: Annotated[float, Gt(0)] = 1e-8,
+    schedule: Literal["constant", "cosine", "linear"] = "constant",
+    decay_steps: Annotated[int, Ge(1)] | None = None,
+    final_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0,
+) -> keras.optimizers.Optimizer:
+    """Muon: Jordan et al., "Muon: an optimizer for hidden layers in neural networks" (2024), with AdamW for the rest.
+
+    Nesterov's momentum of each kernel, as the matrix (everything else, outputs), is replaced by a matrix whose singular
+    values are near one. Its step is `0.2 sqrt(max(rows, columns))` times that (Liu et al., "Muon is scalable for LLM
+    training", 2025, equation 4), so that the learning rate is one for Adam. Weights with one axis or none, and those
+    of `adam_names`, are updated by Adam.
+
+    Args:
+        learning_rate: The step size, at the start of the schedule, for both.
+        momentum: Decay of the gradient's average of matrices.
+        weight_decay: What share of a weight is taken off in a step, for each unit of the learning rate, as in
+            `optimizers.adamw`.
+        adam_names: Regular expressions; the weights in whose paths one is found are updated by Adam. The authors ask
+            for it in the first and the last layer of a network.
+        beta_1: Adam's decay of the gradient's average.
+        beta_2: Adam's decay of the squared gradient's average.
+        epsilon: Added to the square root of that average, after its correction for the start at zero.
+        schedule: How the learning rate falls.
+        decay_steps: Updates until it has fallen; None for the whole run.
+        final_fraction: The share of the learning rate that is left then.
+    """
+    rate = _rate("muon", learning_rate, schedule, decay_steps, final_fraction)
+    from ganlab_builtin.optimizers.orthogonalized import Muon
+
+    moments = {"beta_1": beta_1, "beta_2": beta_2, "epsilon": epsilon, "momentum": momentum}
+    names, decay = list(adam_names), weight_decay or None
+    return Muon(learning_rate=rate, adam_names=names, weight_decay=decay, corrected_epsilon=True, **moments)
 
 
 def rmsprop(
@@ -76,12 +147,6 @@ def rmsprop(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.RMSprop`.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("rmsprop", learning_rate, schedule, decay_steps, final_fraction)
     return keras.optimizers.RMSprop(learning_rate=rate, rho=rho, epsilon=epsilon)
@@ -144,12 +209,6 @@ def extragradient(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.SGD` that looks ahead.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("extragradient", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.games import Extragradient
@@ -180,12 +239,6 @@ def optimistic_adam(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.Adam`.
-
-    Raises:
-        ConfigError: A value is out of its range.
     """
     rate = _rate("optimistic_adam", learning_rate, schedule, decay_steps, final_fraction)
     from ganlab_builtin.optimizers.games import OptimisticAdam

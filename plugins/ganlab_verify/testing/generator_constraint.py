@@ -10,6 +10,7 @@ from ganlab import Constraint
 from ganlab.engine import Trainer, TrainingState
 from ganlab.errors import IncompatibleError
 from ganlab_verify.lab import distance, lasting_departure
+from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
 from ganlab_verify.truth import of_state
@@ -24,8 +25,12 @@ class GeneratorConstraintConformance(TrainedConformance):
     class TestMine(GeneratorConstraintConformance):
         def make(self):
             return Mine()
+
+    Attributes:
+        latent_dim: The length of the latent vectors; samples have two numbers.
     """
 
+    latent_dim: ClassVar[int] = parts.LATENT
     kind, role = "constraints", Constraint
     _cause: ClassVar[str] = (
         "a row of generator_penalty may depend on its own latent vector alone; reduce what depends on the batch in "
@@ -33,7 +38,8 @@ class GeneratorConstraintConformance(TrainedConformance):
     )
 
     def _parts(self) -> dict[str, Any]:
-        return {"generator_constraints": [self.make()]}
+        networks = parts.Networks(parts.critic, self.latent_dim)
+        return {"generator_constraints": [self.make()], "architecture": networks}
 
     def _changed(self, **settings: Any) -> str | None:
         """The first difference that settings make; None if training is the same."""
