@@ -37,7 +37,7 @@ _MEMORY, _PATIENCE = 12, 10
 _WORSE = 0.05
 # Where `R - S` is nearly singular, as at the best weights, descent is slow. So a barrier, minus the logarithm of its
 # determinant, keeps away from there, and is lowered in these steps: about the share by which the bound is too large.
-BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
+_BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
 # What R - S must have left of R, so that rounding in float64 is far below the margin that the bound is raised by.
 POSITIVE, MARGIN = 1e-8, 1e-6
 
@@ -62,7 +62,7 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
     end, logs = time.monotonic() + seconds, _first(chain.stages)
     best = _value(chain, logs)[0]
     units = sum(len(stage.bias) for stage in chain.stages)
-    for weight in BARRIERS:
+    for weight in _BARRIERS:
         logs = descended(functools.partial(_value, chain, barrier=weight / units), logs, end, tolerance)
         best = min(best, _value(chain, logs)[0])
         if time.monotonic() > end:
