@@ -88,9 +88,13 @@ class Waves:
             {at: _kernel(matrix, places[number + 1], places[at], grid) for at, matrix in node.before.of.items()}
             for number, node in enumerate(network.nodes)
         ]
-        reach = np.abs([(0, 0), *(shift for node in kernels for kernel in node.values() for shift in kernel)]).max(
-            axis=0
-        )
+        for node in kernels:
+            for at, kernel in node.items():
+                # Only an activation, by its slope 0, keeps what is computed outside the image from coming back.
+                if at and network.nodes[at - 1].stage is None and set(kernel) - {(0, 0)}:
+                    raise UnsuitableError("a convolution follows a sum without an activation between")
+        shifts = [(0, 0), *(shift for node in kernels for kernel in node.values() for shift in kernel)]
+        reach = np.abs(shifts).max(axis=0)
         sides = [int(side) for side in grid + reach]
         across = np.fft.rfftfreq(sides[1])
         frequencies = np.stack(np.meshgrid(np.fft.fftfreq(sides[0]), across, indexing="ij"), axis=-1).reshape(-1, 2)

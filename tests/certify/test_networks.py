@@ -171,6 +171,11 @@ def test_networks_that_are_no_convolutions_have_no_frequencies():
     model = keras.Model(x, layers.Dense(1)(layers.Flatten()(layers.ReLU()(y))))
     with pytest.raises(UnsuitableError, match="is not a convolution"):
         frequency_bounds(network_of(model, weights_of(model)))
+    y = layers.Add()([layers.Conv2D(2, 3, padding="same")(x), layers.Conv2D(2, 1)(x)])  # not zero outside the image
+    y = layers.Conv2D(2, 3, padding="same", activation="relu")(y)
+    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
+    with pytest.raises(UnsuitableError, match="without an activation between"):
+        frequency_bounds(network_of(model, weights_of(model)))
 
 
 @pytest.mark.slow
