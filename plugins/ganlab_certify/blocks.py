@@ -24,12 +24,11 @@ import numpy as np
 
 from ganlab_certify.chains import UnsuitableError
 from ganlab_certify.networks import Network
-from ganlab_certify.semidefinite import descended
+from ganlab_certify.semidefinite import MARGIN, POSITIVE, descended
 
 # Numbers along a side of a dense matrix.
 _WIDEST = 6144
-# As in `semidefinite`.
-_POSITIVE, _MARGIN, _TOLERANCE = 1e-8, 1e-6, 1e-4
+_TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -69,18 +68,19 @@ class _Passed:
     inner: _Inner  # K
 
 
-def blockwise_bounds(network: Network, *, seconds: float = 60.0) -> list[float]:
+def blockwise_bounds(network: Network, *, seconds: float = 60.0, start: np.ndarray | None = None) -> list[float]:
     """Upper bounds of a network's Lipschitz constant, one for each label, or one for all if they are equal.
 
     Args:
         network: The network.
         seconds: When to stop; the bounds are sound whenever that is. The first take as long as they take.
+        start: The logarithms of the weights to start with; None for those that bound each layer by its norm.
 
     Raises:
         UnsuitableError: What passes between two layers is too large, or an activation sorts.
     """
     began = time.monotonic()
-    logs, best, _ = _evaluated(network, None)
+    logs, best, _ = _evaluated(network, start)
     taken = time.monotonic() - began
 
     def function(there: np.ndarray) -> tuple[float, np.ndarray]:
@@ -93,7 +93,7 @@ def blockwise_bounds(network: Network, *, seconds: float = 60.0) -> list[float]:
 
     with contextlib.suppress(StopIteration):
         descended(function, logs, began + seconds, _TOLERANCE)
-    return [float(bound) * (1 + _MARGIN) for bound in best]
+    return [float(bound) * (1 + MARGIN) for bound in best]
 
 
 def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,11 +104,11 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
     from scipy import sparse
 
     chosen, at, passed, live = [], 0, list[_Passed](), [0]
-    map_, noise = sparse.identity(network.inputs, format="csr"), sparse.csr_matrix((network.inputs, 0))
+    map_, noise = sparse.identity(network.sizes[0], format="csr"), sparse.csr_matrix((network.sizes[0], 0))
     inner: _Inner | None = None
     weights = np.zeros(0)
-    sizes = {0: network.inputs} | {i + 1: node.before.bias.shape[1] for i, node in enumerate(network.nodes)}
-    order = _order(network, sizes)
+    sizes = network.sizes
+    order = order_of(network)
     for place, number in enumerate(order):
         node = network.nodes[number]
         rows = _over(node.before.of, live, sizes)
@@ -122,7 +122,7 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
         if node.stage.group > 1:
             raise UnsuitableError("an activation sorts")
         squared = _dense(map_, inner, noise, weights)
-        groups = int(node.channels.max()) + 1
+        groups = node.shape[-1]
         own = None if logs is None else logs[at : at + groups]
         own, q, next_inner = _conditioned(squared, rows, node.channels, groups, own)
         chosen.append(own)
@@ -170,7 +170,7 @@ def _conditioned(
         q = np.exp(logs)[channels]
         gram = root.T @ (rows.T @ sparse.diags_array(1 / q) @ rows @ root)
         squared, seen, negative = np.zeros_like(squared), root.T, (gram + gram.T) / 2
-        np.fill_diagonal(negative, negative.diagonal() - (1 - _POSITIVE))
+        np.fill_diagonal(negative, negative.diagonal() - (1 - POSITIVE))
     else:
         seen = rows @ squared
         negative = rows @ seen.T
@@ -178,7 +178,7 @@ def _conditioned(
         if logs is None:
             logs = np.full(groups, math.log(2.0 * _norm(negative)))
         q = np.exp(logs)[channels]
-        np.fill_diagonal(negative, negative.diagonal() - (1 - _POSITIVE) * q)
+        np.fill_diagonal(negative, negative.diagonal() - (1 - POSITIVE) * q)
     try:
         return logs, q, _Inner(squared, seen, cholesky(-negative, lower=True, overwrite_a=True, check_finite=False))
     except np.linalg.LinAlgError:
@@ -212,8 +212,9 @@ def _dense(map_: Any, inner: _Inner | None, noise: Any, weights: np.ndarray) -> 
     return (squared + squared.T) / 2
 
 
-def _order(network: Network, sizes: dict[int, int]) -> list[int]:
-    """The nodes, each linear one that is shorter than what it is made of as early as possible."""
+def order_of(network: Network) -> list[int]:
+    """The nodes of a network, each linear one that is shorter than what it is made of as early as possible."""
+    sizes = network.sizes
     left, order, known = list(range(len(network.nodes))), [], {0}
     while left:
         ready = [n for n in left if known.issuperset(network.nodes[n].before.of)]
@@ -228,7 +229,7 @@ def _order(network: Network, sizes: dict[int, int]) -> list[int]:
     return order
 
 
-def _over(of: Any, live: list[int], sizes: dict[int, int]) -> Any:
+def _over(of: Any, live: list[int], sizes: list[int]) -> Any:
     """Blocks as one sparse matrix over the live vectors."""
     from scipy import sparse
 
@@ -237,7 +238,7 @@ def _over(of: Any, live: list[int], sizes: dict[int, int]) -> Any:
     return sparse.hstack([sparse.csr_matrix(of[at]) if at in of else empty[at] for at in live], format="csr")
 
 
-def _kept(live: list[int], kept: list[int], sizes: dict[int, int]) -> Any:
+def _kept(live: list[int], kept: list[int], sizes: list[int]) -> Any:
     """The sparse matrix that picks some of the live vectors."""
     from scipy import sparse
 

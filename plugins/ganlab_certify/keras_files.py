@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,7 +62,7 @@ def _named(value: Any) -> Iterator[str]:
             yield str(kind)
 
 
-def load(data: bytes, path: Path) -> keras.Model:
+def load(data: bytes) -> keras.Model:
     """The model of a file that was checked.
 
     Raises:
@@ -83,4 +84,8 @@ def load(data: bytes, path: Path) -> keras.Model:
         numbers = keras.models.model_from_json(config).count_params()
     if 2 * numbers > len(stored):
         raise UnreadableError(f"its layers have {numbers:,} weights, and its weights have {len(stored):,} bytes")
-    return keras.saving.load_model(path, compile=False)
+    # Keras opens paths alone: these bytes in a folder of our own, because another could be under the first path by now.
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "critic.keras")
+        copy.write_bytes(data)
+        return keras.saving.load_model(copy, compile=False)

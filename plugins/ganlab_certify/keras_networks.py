@@ -13,7 +13,7 @@ from ganlab.functional import named_weights
 from ganlab.lazy import keras
 from ganlab.lipschitz import ACTIVATION_SLOPES
 from ganlab_certify.chains import Stage, UnsuitableError
-from ganlab_certify.networks import Affine, Network, Node, channels_of
+from ganlab_certify.networks import Affine, Network, Node
 
 # Numbers of the matrix of a layer, other than zeros; and of that of one which is written out column by column.
 _MOST, _LARGEST = 2**25, 2**24
@@ -51,7 +51,7 @@ def network_of(critic: keras.Model, weights: Mapping[str, Any]) -> Network:
     score = outputs[at]
     if at < 0 or score.bias.shape[1] != 1:
         raise UnsuitableError("its output is not one score")
-    return Network(size, tuple(walk.nodes), score, classes)
+    return Network(tuple(inputs[0].shape[1:]), tuple(walk.nodes), score, classes)
 
 
 def _sparse() -> Any:
@@ -104,7 +104,7 @@ class _Walk:
     def _node(self, affine: Affine, stage: Stage | None, shape: tuple[int, ...]) -> Affine:
         if not affine.of and stage is not None:
             raise UnsuitableError("it is an activation of labels alone")
-        self.nodes.append(Node(affine, stage, channels_of(shape)))
+        self.nodes.append(Node(affine, stage, shape))
         size = affine.bias.shape[1]
         self._sizes.append(size)
         return Affine({len(self.nodes): _sparse().identity(size, format="csr")}, np.zeros((1, size)))

@@ -40,7 +40,7 @@ def _opened(path: Path) -> Callable[[], keras.Model]:
         raise UnreadableError(f"it has more than {_MOST >> 20} MiB")
     if path.suffix == ".keras":
         keras_files.check(data)
-        return lambda: guarded(path, lambda: _scored(keras_files.load(data, path)))
+        return lambda: guarded(path, lambda: _scored(keras_files.load(data)))
     drawn, score = onnx_models.read(data) if path.suffix == ".onnx" else described_models.read(data, path)
     if math.prod(drawn.shape(score)) != 1:
         raise UnreadableError(f"its output has the shape {drawn.shape(score)}, not one score")

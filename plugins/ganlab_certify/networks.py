@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,12 +47,17 @@ class Node:
     Attributes:
         before: The function.
         stage: The slopes of its units, with a matrix and a bias that count for nothing; None for none.
-        channels: The channel of each unit.
+        shape: The tensor's, of one example; the last side is channels.
     """
 
     before: Affine
     stage: Stage | None
-    channels: np.ndarray
+    shape: tuple[int, ...]
+
+    @property
+    def channels(self) -> np.ndarray:
+        """The channel of each unit; of a vector each is its own."""
+        return np.tile(np.arange(self.shape[-1]), math.prod(self.shape[:-1]))
 
 
 @dataclass(frozen=True)
@@ -60,16 +65,21 @@ class Network:
     """A critic for every label.
 
     Attributes:
-        inputs: The number of input numbers.
+        shape: That of an example.
         nodes: Vectors in an order in which each needs earlier ones alone.
         score: The score, `(1, n)` matrices; or `(classes, n)` ones, a row for each label.
         classes: The number of labels, 1 without.
     """
 
-    inputs: int
+    shape: tuple[int, ...]
     nodes: tuple[Node, ...]
     score: Affine
     classes: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """The length of each vector, the input first."""
+        return [math.prod(self.shape), *(math.prod(node.shape) for node in self.nodes)]
 
     def last_needed(self) -> dict[int, int]:
         """The last node that needs each vector; the score counts as one more."""
@@ -90,7 +100,8 @@ class Network:
         return [plain._chain(label) for label in range(self.classes if different else 1)]
 
     def _without_linear_nodes(self) -> Network:
-        meaning: dict[int, Affine] = {0: Affine({0: _identity(self.inputs)}, np.zeros((1, self.inputs)))}
+        size = math.prod(self.shape)
+        meaning: dict[int, Affine] = {0: Affine({0: _identity(size)}, np.zeros((1, size)))}
         nodes: list[Node] = []
 
         def resolved(affine: Affine) -> Affine:
@@ -107,11 +118,11 @@ class Network:
                 nodes.append(replace(node, before=before))
                 units = before.bias.shape[1]
                 meaning[number + 1] = Affine({len(nodes): _identity(units)}, np.zeros((1, units)))
-        return Network(self.inputs, tuple(nodes), resolved(self.score), self.classes)
+        return Network(self.shape, tuple(nodes), resolved(self.score), self.classes)
 
     def _chain(self, label: int) -> Chain:
         needed, stages = self.last_needed(), []
-        sizes = {0: self.inputs} | {i + 1: node.before.bias.shape[1] for i, node in enumerate(self.nodes)}
+        sizes = self.sizes
         live = [0]
         for number, node in enumerate(self.nodes):
             passed = [at for at in live if needed.get(at, -1) > number]
@@ -138,7 +149,7 @@ def _identity(size: int) -> Any:
     return sparse.identity(size, format="csr")
 
 
-def _written(rows: list[Mapping[int, Any]], live: list[int], sizes: Mapping[int, int]) -> np.ndarray:
+def _written(rows: list[Mapping[int, Any]], live: list[int], sizes: Sequence[int]) -> np.ndarray:
     """Blocks of rows as one matrix over the live vectors."""
     starts = dict(zip(live, np.cumsum([0, *(sizes[at] for at in live)]), strict=False))
     blocks = []
@@ -165,8 +176,3 @@ def _beside(stage: Stage, matrix: np.ndarray, bias: np.ndarray, passed: int) -> 
         kink=None if stage.kink is None else np.concatenate([np.broadcast_to(stage.kink, own), ones]),
         apply=None if apply is None else (lambda x: np.concatenate([apply(x[..., :own]), x[..., own:]], axis=-1)),
     )
-
-
-def channels_of(shape: tuple[int, ...]) -> np.ndarray:
-    """The channel of each number of a tensor of this shape; of a vector each is its own."""
-    return np.tile(np.arange(shape[-1]), math.prod(shape[:-1]))

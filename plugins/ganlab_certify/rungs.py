@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from ganlab_certify.networks import Network
 from ganlab_certify.patterns import exact_constant
 from ganlab_certify.semidefinite import semidefinite_bound
 from ganlab_certify.splitting import split_bound, split_everywhere
+from ganlab_certify.waves import frequency_bounds
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -76,7 +78,8 @@ def ladder(
 
     The first suits most critics. The others suit those whose layers are linear, or activations with known slopes,
     branches included; all but `semidefinite` those whose matrices are small enough to be written out. Of larger ones,
-    `semidefinite` takes sparse matrices and one multiplier for each channel.
+    `semidefinite` takes one multiplier for each channel: of convolutions frequency by frequency, of others by sparse
+    matrices.
 
     Of a critic that takes labels a bound holds for each, and is the largest of theirs.
 
@@ -132,7 +135,7 @@ def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> C
         return lambda: [(None, network)]
     if isinstance(network, Network):
         if name == "semidefinite":
-            return lambda: [(bound, "") for bound in blockwise_bounds(network, seconds=seconds)]
+            return lambda: [(bound, "") for bound in _of_large(network, seconds)]
         return lambda: [(None, "The critic's matrices are too large to write out.")]
     each = seconds / len(network)
     compute: dict[str, Callable[[Chain], Found]] = {
@@ -142,6 +145,16 @@ def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> C
         "exact": lambda chain: _exact(chain, each),
     }
     return lambda: [compute[name](chain) for chain in network]
+
+
+def _of_large(network: Network, seconds: float) -> list[float]:
+    try:
+        start, bounds = frequency_bounds(network, seconds=seconds / 2)
+    except UnsuitableError:
+        return blockwise_bounds(network, seconds=seconds)
+    with contextlib.suppress(UnsuitableError):
+        bounds = list(map(min, bounds, blockwise_bounds(network, seconds=seconds / 2, start=start)))
+    return bounds
 
 
 def _semidefinite(chain: Chain, seconds: float) -> float:

@@ -39,7 +39,7 @@ _WORSE = 0.05
 # determinant, keeps away from there, and is lowered in these steps: about the share by which the bound is too large.
 _BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
 # What R - S must have left of R, so that rounding in float64 is far below the margin that the bound is raised by.
-_POSITIVE, _MARGIN = 1e-8, 1e-6
+POSITIVE, MARGIN = 1e-8, 1e-6
 
 
 def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float = 1e-5) -> float:
@@ -58,7 +58,7 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
     if not chain.last.any():
         return 0.0
     if not chain.stages:
-        return float(np.linalg.norm(chain.last)) * (1 + _MARGIN)
+        return float(np.linalg.norm(chain.last)) * (1 + MARGIN)
     end, logs = time.monotonic() + seconds, _first(chain.stages)
     best = _value(chain, logs)[0]
     units = sum(len(stage.bias) for stage in chain.stages)
@@ -67,7 +67,7 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
         best = min(best, _value(chain, logs)[0])
         if time.monotonic() > end:
             break
-    return math.exp(best) * (1 + _MARGIN)
+    return math.exp(best) * (1 + MARGIN)
 
 
 def descended(
@@ -131,7 +131,7 @@ def _next(stage: Stage, s: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.nd
 
     free = np.flatnonzero(stage.radius)
     among = s[np.ix_(free, free)]
-    np.linalg.cholesky(np.diag((1 - _POSITIVE) * r[free]) - among)
+    np.linalg.cholesky(np.diag((1 - POSITIVE) * r[free]) - among)
     factor = cho_factor(np.diag(r[free]) - among, lower=True, check_finite=False)
     inverse = np.zeros_like(s)
     inverse[np.ix_(free, free)] = cho_solve(factor, np.eye(len(free)), check_finite=False)

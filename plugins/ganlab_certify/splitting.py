@@ -10,7 +10,7 @@ import numpy as np
 from ganlab_certify.chains import Chain, UnsuitableError
 
 # Boxes at once, and the numbers that each stage may hold for them.
-_MOST, _NUMBERS = 4096, 2**22
+_MOST, _NUMBERS = 4096, 2**20
 # Rectifiers with both signs in a box whose changes of the gradient are taken in pairs, and all patterns of whose signs
 # are tried: where two kinks of different layers meet, only that is tight in the smallest boxes.
 _PAIRS, _TRIED = 16, 4
@@ -77,7 +77,7 @@ def split_bound(
     if not chain.of_rectifiers:
         raise UnsuitableError("only rectifiers, with one kink at zero, keep one slope in a small box")
     end, best = time.monotonic() + seconds, 0.0
-    norms = [(np.linalg.norm(stage.matrix, axis=1), float(np.linalg.norm(stage.matrix, 2))) for stage in chain.stages]
+    sizes = [np.abs(stage.matrix) for stage in chain.stages]
     counted = chain.inputs if counted is None else counted
     widest = max([chain.inputs, *(len(stage.bias) for stage in chain.stages)])
     count = max(1, min(_MOST, _NUMBERS // (widest * chain.inputs)))
@@ -94,7 +94,7 @@ def split_bound(
         uppers, middles, halves = uppers[:open_boxes], middles[:open_boxes], halves[:open_boxes]
         taken = slice(0, (count + 1) // 2)
         middle, half = _halved(middles[taken], halves[taken])
-        slopes, bounds = _bounds(chain, norms, middle, half, best * (1 + tolerance), counted)
+        slopes, bounds = _bounds(chain, sizes, middle, half, best * (1 + tolerance), counted)
         bounds = np.minimum(bounds, np.repeat(uppers[taken], 2))
         best = max(best, float(slopes.max()))
         uppers = np.concatenate([uppers[taken.stop :], bounds])
@@ -117,7 +117,7 @@ def _halved(middles: np.ndarray, halves: np.ndarray) -> tuple[np.ndarray, np.nda
 
 def _bounds(
     chain: Chain,
-    norms: list[tuple[np.ndarray, float]],
+    sizes: list[np.ndarray],
     middle: np.ndarray,
     half: np.ndarray,
     enough: float,
@@ -127,32 +127,30 @@ def _bounds(
 
     Where a rectifier may have both signs, its slope is the mean of the two and a rest E. A gradient is that of the
     means and, for each stage, the means' gradient from behind times E times the true derivative of the stage's input,
-    which is the means' one and an error in turn.
+    which is the means' one and an error in turn. Errors are carried unit by unit, through absolute values of matrices
+    (`sizes`): in a small box few units have one, and norms of matrices are those of all units.
     """
     boxes, inputs = middle.shape
     # The output of a stage is `y + slopes . place` and an error; `slopes`, `(boxes, inputs, units)`, are the means'.
     y, slopes = middle, np.broadcast_to(np.eye(inputs), (boxes, inputs, inputs))
-    error, wrong = np.zeros(boxes), np.zeros(boxes)  # their lengths: of the output, and of its derivative
+    error = wrong = np.zeros((boxes, inputs))  # of the output, and of its derivative
     at, passed, kept = middle, [], []
-    for stage, (rows, norm) in zip(chain.stages, norms, strict=True):
+    for stage, size in zip(chain.stages, sizes, strict=True):
         below = np.zeros(len(stage.bias)) if stage.kink is None else stage.kink
-        steepest = max(1.0, float(np.abs(below).max()))
         u, slopes = y @ stage.matrix.T + stage.bias, slopes @ stage.matrix.T
-        wrong = wrong * norm
-        spread = (np.abs(slopes) * half[:, :, None]).sum(axis=1) + rows * error[:, None]
+        error, wrong = error @ size.T, wrong @ size.T
+        spread = (np.abs(slopes) * half[:, :, None]).sum(axis=1) + error
         # Above the rounding of these sums.
-        spread += 1e-12 * (rows * np.linalg.norm(y, axis=1)[:, None] + np.abs(stage.bias) + spread)
-        least, most = u - spread, u + spread
-        both = (least < 0) & (most > 0)
+        spread += 1e-12 * (np.abs(y) @ size.T + np.abs(stage.bias) + spread)
+        both = np.abs(u) < spread
         mean = np.where(both, (1 + below) / 2, np.where(u > 0, 1.0, below))
         radius = np.where(both, abs(1 - below) / 2, 0.0)
-        # |f(u) - mean u| is between zero, at the kink, and this at the ends.
-        gap = radius * np.maximum(most, -least) / 2
-        lengths = np.linalg.norm(slopes[:, :counted], axis=1)
+        # |f(u) - mean u| is between zero, at the kink, and twice this at an end.
+        gap = radius * (np.abs(u) + spread) / 2
         kept.append((mean, radius, slopes[:, :counted], wrong))
         y = mean * u + np.where(both, np.sign(1 - below) * gap, 0.0)
-        error = error * steepest + np.linalg.norm(gap, axis=1)
-        wrong = wrong * steepest + np.linalg.norm(radius * lengths, axis=1)
+        error = np.abs(mean) * error + gap
+        wrong = (np.abs(mean) + radius) * wrong + radius * np.linalg.norm(slopes[:, :counted], axis=1)
         slopes = mean[:, None] * slopes
         exact = at @ stage.matrix.T + stage.bias
         passed.append(np.where(exact > 0, 1.0, below))
@@ -161,7 +159,7 @@ def _bounds(
     rest, parts = np.zeros(boxes), []
     for stage, (mean, radius, derivative, off), signs in zip(chain.stages[::-1], kept[::-1], passed[::-1], strict=True):
         loose = gradient * radius
-        rest += np.linalg.norm(loose, axis=1) * off
+        rest += (np.abs(loose) * off).sum(axis=1)
         parts.append(loose[:, None] * derivative)
         gradient, slope = (gradient * mean) @ stage.matrix, (slope * signs) @ stage.matrix
     gradient, slope = gradient[:, :counted], slope[:, :counted]

@@ -91,6 +91,15 @@ def test_a_file_is_the_network_that_was_written(make, tmp_path):
         assert product(read) == product(model)
 
 
+def test_a_file_that_is_exchanged_is_the_one_that_was_checked(tmp_path):
+    first, second = made(vectors), made(convolutional)
+    path = tmp_path / "critic.keras"
+    first.save(path)
+    read = open_model(path)
+    second.save(path)
+    np.testing.assert_allclose(read()(inputs_of(first)), first(inputs_of(first)), rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_a_run_and_its_critic_in_files_have_the_same_numbers(trained, tmp_path):
     run = trained(

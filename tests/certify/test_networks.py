@@ -1,15 +1,19 @@
 """Certificates of convolutional, residual and conditional critics: above every attack, as tight as others compute."""
 
+import os
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.blocks import _evaluated, blockwise_bounds
+from ganlab_certify.chains import Chain, Stage, UnsuitableError
 from ganlab_certify.keras_networks import network_of
 from ganlab_certify.patterns import exact_constant
-from ganlab_certify.semidefinite import semidefinite_bound
+from ganlab_certify.semidefinite import _value, semidefinite_bound
 from ganlab_certify.splitting import split_everywhere
+from ganlab_certify.waves import Waves, frequency_bounds
 
 from ganlab.functional import named_weights
 from ganlab.layers import ProjectionHead
@@ -118,6 +122,62 @@ def test_the_gradient_of_the_bound_in_blocks(kind):
     assert _evaluated(network, logs - 5.0)[1].max() == np.inf  # these weights are too small
 
 
+@pytest.mark.parametrize("kind", [pytest.param("groups", marks=pytest.mark.slow), "projection"])
+def test_the_bound_by_frequencies(kind):
+    model = made(kind)
+    network = network_of(model, weights_of(model))
+    waves = Waves(network)
+    logs = waves.evaluated(None)[0] + 0.3
+    _, bounds, _, gradient = waves.evaluated(logs, 0.1)
+    steps = 1e-5 * np.eye(len(logs))
+    ends = [[waves.evaluated(logs + sign * step, 0.1)[2] for step in steps] for sign in (1, -1)]
+    np.testing.assert_allclose(gradient, (np.array(ends[0]) - ends[1]) / 2e-5, atol=1e-7)
+    # A larger network than the one with borders.
+    assert (bounds * (1 + 1e-9) >= _evaluated(network, logs)[1]).all()
+    assert waves.evaluated(logs - 5.0)[1].max() == np.inf
+
+
+def test_the_bound_by_frequencies_is_that_of_the_torus():
+    x = keras.Input((4, 4, 2))
+    y = layers.Conv2D(3, 3, padding="same", activation="relu")(x)
+    y = layers.Conv2D(2, 3, strides=2, padding="same", activation="relu")(y)
+    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
+    waves = Waves(network_of(model, weights_of(model)))
+    logs = waves.evaluated(None)[0]
+
+    def circular(kernel, before, stride):
+        """The matrix on six by six pixels, or half as many: 2 x 2 cells, and one more for the reach of one."""
+        units = np.eye(36 * kernel.shape[2]).reshape(-1, 6, 6, kernel.shape[2])
+        taps = np.ndindex(kernel.shape[:2])
+        rolled = [np.roll(units, (before - a, before - b), axis=(1, 2)) @ kernel[a, b] for a, b in taps]
+        return sum(rolled)[:, ::stride, ::stride].reshape(len(units), -1).T
+
+    first, second, head = (np.asarray(model.layers[i].kernel, np.float64) for i in (1, 2, 4))
+    matrices, last = [circular(first, 1, 1), circular(second, 0, 2)], np.zeros((3, 3, 2))
+    last[:2, :2] = head.reshape(2, 2, 2)
+    stages = [Stage(m, np.zeros(len(m)), np.zeros(len(m)), np.ones(len(m))) for m in matrices]
+    everywhere = np.concatenate([np.tile(logs[:3], 36), np.tile(logs[3:], 9)])
+    value, _ = _value(Chain(tuple(stages), last.ravel(), 0.0), everywhere)
+    assert np.log(waves.evaluated(logs)[1].max()) == pytest.approx(value, abs=1e-6)
+
+
+def test_networks_that_are_no_convolutions_have_no_frequencies():
+    for kind in ("dense", "vectors"):
+        model = made(kind)
+        with pytest.raises(UnsuitableError, match="no pixels"):
+            frequency_bounds(network_of(model, weights_of(model)))
+    x = keras.Input((4, 4, 1))
+    y = layers.AveragePooling2D(3, strides=1, padding="same")(x)  # divided by fewer pixels at the border
+    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(layers.ReLU()(y))))
+    with pytest.raises(UnsuitableError, match="is not a convolution"):
+        frequency_bounds(network_of(model, weights_of(model)))
+    y = layers.Add()([layers.Conv2D(2, 3, padding="same")(x), layers.Conv2D(2, 1)(x)])  # not zero outside the image
+    y = layers.Conv2D(2, 3, padding="same", activation="relu")(y)
+    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
+    with pytest.raises(UnsuitableError, match="without an activation between"):
+        frequency_bounds(network_of(model, weights_of(model)))
+
+
 @pytest.mark.slow
 def test_the_bound_in_blocks_of_dense_layers_is_the_semidefinite_one():
     model = made("dense")
@@ -129,21 +189,29 @@ def test_the_bound_in_blocks_of_dense_layers_is_the_semidefinite_one():
     assert bound <= 1.03 * exact
 
 
+# Networks of each kind, and starts of the attack on each.
+_NETWORKS, _STARTS = (int(os.environ.get(f"GANLAB_CERTIFY_{each}", 0)) for each in ("NETWORKS", "STARTS"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_certificate_is_below_an_attack(kind):
-    for seed in range(3):
-        model = made(kind, seed)
-        labels = np.arange(1000) % (model.inputs[1].shape[1] if len(model.inputs) > 1 else 1)
-        attacked = attacked_constant(critic_of(model, labels), points(model, 1000), steps=50, seconds=20)
+    for seed in range(_NETWORKS or 3):
+        model, starts = made(kind, seed), _STARTS or 1000
+        labels = np.arange(starts) % (model.inputs[1].shape[1] if len(model.inputs) > 1 else 1)
+        attacked = attacked_constant(critic_of(model, labels), points(model, starts), steps=50, seconds=20)
         network = network_of(model, weights_of(model))
         bounds = {
             "products": certificate(model)(weights_of(model)),
             "blocks": max(blockwise_bounds(network, seconds=2)),
         }
+        if all(len(node.shape) == 3 for node in network.nodes):
+            bounds["frequencies"] = max(frequency_bounds(network, seconds=2)[1])
         for chain in network.chains():
             bounds["averaged"] = max(bounds.get("averaged", 0.0), averaged_bound(chain))
             bounds["semidefinite"] = max(bounds.get("semidefinite", 0.0), semidefinite_bound(chain, seconds=2))
+        if kind == "dense":
+            bounds["exact"] = exact_constant(chain, seconds=5)[1]
         assert min(bounds.values()) >= attacked * (1 - 1e-4), (seed, bounds)
         assert bounds["semidefinite"] <= 1.01 * bounds["averaged"] <= 1.02 * bounds["products"], (seed, bounds)
 
