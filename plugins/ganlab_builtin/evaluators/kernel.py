@@ -120,7 +120,7 @@ def polynomial_mmd(x: np.ndarray, y: np.ndarray, degree: int = 3) -> float:
 
 
 def _polynomial(d: int, degree: int) -> Callable[..., np.ndarray]:
-    def kernel(products: np.ndarray, *_: np.ndarray) -> np.ndarray:
+    def kernel(products: np.ndarray, *lengths: np.ndarray) -> np.ndarray:
         base = products / d + 1.0
         value = base.copy()
         for _ in range(degree - 1):  # several times faster than a power

@@ -16,7 +16,7 @@ from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features import resizing
 
 _MOST = (1 << 31) - 1  # bytes that a message of protobuf can have
-_BATCH = 50
+_BATCH, _WIDEST = 50, 1024
 _PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 
 
@@ -92,16 +92,14 @@ class Onnx(ganlab.Features):
             if len(data) > _MOST:
                 raise ValueError("it has more than 2 GiB")
             model = onnx.ModelProto.FromString(data)
-            _check(onnx, model, self._settings["size"])
+            _check(model, self._settings["size"])
             names = [output.name for output in model.graph.output]
             self._output = self._settings["output"] or names[0]
             if self._output not in names:
                 raise ValueError(f"its outputs are {', '.join(names)}, and not {self._output!r}")
-            options = runtime.SessionOptions()
-            options.log_severity_level = 3
             known = runtime.get_available_providers()
             providers = [provider for provider in _PROVIDERS if provider in known]
-            session = runtime.InferenceSession(data, options, providers=providers)
+            session = runtime.InferenceSession(data, providers=providers)
         # protobuf and onnxruntime have errors of their own for damaged files.
         except Exception as error:
             reason = str(error).strip().split("\n")[0]
@@ -144,30 +142,27 @@ class Onnx(ganlab.Features):
         return {"network": self._digest, **self._settings} if self._session else {}
 
 
-def _check(onnx: Any, model: Any, size: int) -> None:
+def _check(model: Any, size: int) -> None:
     """Refuses what could read other files, run long, or is not of images.
 
     Raises:
         ValueError: With the reason.
     """
-    graph = model.graph
+    graph, sides = model.graph, _sides(model)
     if model.functions or graph.sparse_initializer:
         raise ValueError("it has functions or sparse arrays of its own")
     for node in graph.node:
         if node.domain not in ("", "ai.onnx"):
             raise ValueError(f"{node.op_type} is of the domain {node.domain!r}")
-        if any(each.HasField("g") or each.graphs or each.sparse_tensors for each in node.attribute):
-            raise ValueError(f"{node.op_type} has an inner graph")
+        inner = {field.name for attribute in node.attribute for field, _ in attribute.ListFields()}
+        if inner & {"g", "graphs", "sparse_tensor", "sparse_tensors"}:
+            raise ValueError(f"{node.op_type} has an inner graph or sparse arrays")
     if any(tensor.data_location or tensor.external_data for tensor in _tensors(graph)):
         raise ValueError("its arrays are in another file; save it with them in one")
     if not graph.output:
         raise ValueError("it has no output")
-    sides = _sides(model)
-    if (
-        len(sides) != 4
-        or 3 not in (sides[1], sides[3])
-        or not {size, 0}.issuperset(sides[1:3] if sides[3] == 3 else sides[2:])
-    ):
+    known = len(sides) == 4 and 3 in (sides[1], sides[3]) and 0 <= sides[0] <= _WIDEST
+    if not known or not {size, 0}.issuperset(sides[1:3] if sides[3] == 3 else sides[2:]):
         raise ValueError(f"it must have one input of float32 images of {size} pixels a side, and has {sides or 'none'}")
 
 
