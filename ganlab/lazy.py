@@ -34,6 +34,7 @@ _INSTALL = {
     "ot": install("eval"),
     "tensorflow_datasets": install("tfds"),
     "onnx": install("onnx"),
+    "onnxruntime": install("onnx"),
     "tf2onnx": install("onnx"),
     "submitit": install("slurm"),
     "ray": install("ray"),

@@ -79,14 +79,15 @@ def test_every_component_of_a_logging_kind_explains_its_metrics(names, kind):
 @pytest.mark.parametrize(
     "name",
     [
-        *("mode_coverage", "kid", "frechet_distance", "exact_w1", "sliced_wasserstein"),
-        *("precision_recall", "density_coverage"),
+        *("mode_coverage", "kid", "frechet_distance", "exact_w1", "sliced_wasserstein", "mind", "vendi_score"),
+        *("precision_recall", "density_coverage", "frechet_infinity", "copying", "fld"),
     ],
 )
 def test_evaluators_explain_their_figures(name):
     rng = np.random.default_rng(0)
     dataset = ganlab.component("datasets", "gaussian_ring")()
-    evaluator = ganlab.component("evaluators", name)(samples=16)
+    more = {"resamples": 3} if name in ("precision_recall", "density_coverage") else {}
+    evaluator = ganlab.component("evaluators", name)(samples=80, **more)
     figures = evaluator.evaluate(lambda n, seed: rng.normal(size=(n, 2)).astype(np.float32), dataset, None)
     assert set(figures) == set(evaluator.metric_help)
 

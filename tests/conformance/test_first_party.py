@@ -24,6 +24,7 @@ LEFT_OUT = {
     "datasets.keras": "downloads a set; tests/datasets has a stand-in for it",
     "datasets.tfds": "needs a set of TensorFlow Datasets; tests/datasets has a stand-in for it",
     "features.inception": "needs a file of weights; tests/features writes one",
+    "features.onnx": "needs a file of a network; tests/features writes one",
     "evaluators.class_frechet_distance": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.label_accuracy": "asks for classes; tests/evaluators has a conditional generator",
     "evaluators.published_scores": "measures in a feature network; tests/evaluators has one",

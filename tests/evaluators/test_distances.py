@@ -40,18 +40,6 @@ def test_frechet_handles_covariances_without_full_rank():
     assert gaussian_frechet(*moments(x), *moments(x)) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_kid_equals_the_double_sum():
-    x, y = RANDOM.normal(size=(23, 5)), 0.3 + RANDOM.normal(size=(17, 5))
-
-    def k(a, b):
-        return (sum(p * q for p, q in zip(a, b, strict=True)) / 5 + 1) ** 3
-
-    among_x = np.mean([k(x[i], x[j]) for i in range(23) for j in range(23) if i != j])
-    among_y = np.mean([k(y[i], y[j]) for i in range(17) for j in range(17) if i != j])
-    between = np.mean([k(a, b) for a in x for b in y])
-    assert polynomial_mmd(x, y) == pytest.approx(among_x + among_y - 2 * between, rel=1e-10)
-
-
 def test_kid_of_large_samples_is_taken_in_blocks_to_the_same_number(monkeypatch):
     x, y = RANDOM.normal(size=(50, 3)), RANDOM.normal(size=(40, 3))
     whole = polynomial_mmd(x, y, degree=2)

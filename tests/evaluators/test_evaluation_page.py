@@ -48,6 +48,13 @@ def test_the_fragments_fit_an_experiment(tmp_path, fresh_plugins):
         assert arguments.get("evaluate_beside") or len(arguments["evaluators"]) == 2
 
 
+def test_the_settings_of_files_that_are_not_here_exist():
+    settings = re.findall(r"^(?:test/)?(\w+)\.(\w+)\.(\w+) = ", "".join(PAGE.split("```text")[1:]), flags=re.MULTILINE)
+    known = [name in inspect.signature(ganlab.component(kind, of)).parameters for kind, of, name in settings[:12]]
+    assert all(known)
+    assert len(known) == 12
+
+
 def test_the_commands_have_existing_options():
     assert len(COMMANDS) == 6
     for text in COMMANDS:

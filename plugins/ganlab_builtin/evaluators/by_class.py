@@ -10,6 +10,7 @@ import numpy as np
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.evaluators import comparing
 from ganlab_builtin.evaluators.comparing import FROM_ZERO, SHARE, OverFeatures, Possible, embedded, real_examples
 from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
 
@@ -58,11 +59,6 @@ class LabelAccuracy(OverFeatures):
     def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The accuracies.
 
-        Args:
-            sample: `sample(n, seed, labels)` draws samples of asked classes.
-            dataset: The dataset that the classifier is prepared for.
-            run: Not used.
-
         Returns:
             `accuracy`, `worst_class` and `real_accuracy`, from 0 to 1.
 
@@ -84,13 +80,7 @@ class LabelAccuracy(OverFeatures):
         }
 
     def _predicted(self, x: np.ndarray) -> np.ndarray:
-        probabilities = self.features.probabilities(x)
-        if probabilities is None:
-            raise ganlab.IncompatibleError(
-                f"evaluators.label_accuracy needs class probabilities, and {type(self.features).__name__} gives none. "
-                "Set evaluators.label_accuracy.features = @features.classifier()."
-            )
-        return np.argmax(probabilities, axis=1)
+        return np.argmax(comparing.class_probabilities("label_accuracy", self.features, x), axis=1)
 
 
 class ClassFrechetDistance(OverFeatures):
@@ -131,11 +121,6 @@ class ClassFrechetDistance(OverFeatures):
 
     def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The distances.
-
-        Args:
-            sample: `sample(n, seed, labels)` draws samples of asked classes.
-            dataset: The source of real examples.
-            run: Not used.
 
         Returns:
             `distance`, `worst_class` and `real_against_real`; up to 20 classes also `class/<label>`.

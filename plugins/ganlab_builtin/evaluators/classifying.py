@@ -8,7 +8,8 @@ import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
-from ganlab_builtin.evaluators.comparing import FROM_ONE, OverFeatures, Possible, Sample, real_examples, real_numbers
+from ganlab_builtin.evaluators import comparing
+from ganlab_builtin.evaluators.comparing import FROM_ONE, OverFeatures, Possible, Sample
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -52,11 +53,6 @@ class ClassifierScore(OverFeatures):
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The scores.
 
-        Args:
-            sample: `sample(n, seed)` draws n samples.
-            dataset: The dataset that the classifier is prepared for, and the source of real examples.
-            run: Not used.
-
         Returns:
             `score`, of generated examples, and `real_score`, of as many real ones: the score to reach.
 
@@ -64,20 +60,10 @@ class ClassifierScore(OverFeatures):
             IncompatibleError: The feature network has no class probabilities, or there are too few real examples.
         """
         self.features.prepare(dataset)
-        numbers, _ = real_numbers("classifier_score", dataset, samples=self.samples, seed=self.seed)
-        return {
-            "score": score(self._probabilities(sample(len(numbers), self.seed))),
-            "real_score": score(self._probabilities(real_examples(dataset, numbers, self.seed))),
-        }
-
-    def _probabilities(self, x: np.ndarray) -> np.ndarray:
-        probabilities = self.features.probabilities(x)
-        if probabilities is None:
-            raise ganlab.IncompatibleError(
-                f"evaluators.classifier_score needs class probabilities, and {type(self.features).__name__} gives none."
-                " Set evaluators.classifier_score.features = @features.classifier()."
-            )
-        return np.asarray(probabilities, np.float64)
+        numbers, _ = comparing.real_numbers("classifier_score", dataset, samples=self.samples, seed=self.seed)
+        drawn = sample(len(numbers), self.seed), comparing.real_examples(dataset, numbers, self.seed)
+        made, real = (score(comparing.class_probabilities("classifier_score", self.features, x)) for x in drawn)
+        return {"score": made, "real_score": real}
 
 
 def score(probabilities: np.ndarray) -> float:

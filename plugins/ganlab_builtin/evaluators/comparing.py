@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
 import ganlab
+from ganlab.bounds import Ge, Lt
 from ganlab.lazy import tensorflow as tf
 
+if TYPE_CHECKING:
+    from ganlab import Run
+
 _BLOCK = 500
+_KEPT = 1 << 28  # bytes of feature vectors that are kept for the next evaluator and the next evaluation
+_vectors: dict[tuple[str, bytes], np.ndarray] = {}  # by features and examples, the last used last
 
 Sample = Callable[[int, int], np.ndarray]
 
 # The least and the largest value of figures, by name; such as a share of examples, a distance and a score of classes.
 Possible = Mapping[str, tuple[float, float]]
 SHARE, FROM_ZERO, FROM_ONE = (0.0, 1.0), (0.0, math.inf), (1.0, math.inf)
+
+# Explains the figure `real_against_real`.
+AGAINST_REAL = "The same measure between two disjoint samples of real examples: what a perfect generator would get."
 
 
 class OverFeatures(ganlab.Evaluator):
@@ -67,6 +77,52 @@ class OverFeatures(ganlab.Evaluator):
         return None if features is None else features.diagnose()
 
 
+class Distance(OverFeatures):
+    """Base class of evaluators that are a distance between two samples of one size.
+
+    Attributes:
+        name: The evaluator's name.
+    """
+
+    name: ClassVar[str]
+    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
+
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
+    ) -> None:
+        """Sets the size of the samples.
+
+        Args:
+            samples: The number of examples of either kind; at most half of a finite dataset.
+            seed: Decides the noise that samples are drawn from, and the real examples.
+            features: The space to measure in; None for pixels.
+        """
+        self.samples, self.seed, self.features = samples, seed, features
+
+    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
+        """The distances.
+
+        Returns:
+            `distance`, of generated examples from real ones, and `real_against_real`, between two real samples.
+
+        Raises:
+            IncompatibleError: There are too few real examples, or samples are of another shape.
+        """
+        return self.distances(self.drawn(sample, dataset), self.measure)
+
+    def drawn(self, sample: Sample, dataset: ganlab.Dataset) -> Compared:
+        """The samples to compare."""
+        return compared(self.name, sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
+
+    def measure(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The distance of two samples, `(n, d)` float64."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
 class Compared:
     """Three samples of one size, float64, `(n, d)`.
@@ -107,15 +163,20 @@ def compared(
     if features is not None:
         features.prepare(dataset)
     real, other = real_numbers(evaluator, dataset, samples=samples, seed=seed)
-    shape = tuple(dataset.sample_shape)
-    generated = np.asarray(sample(len(real), seed))
-    if generated.shape != (len(real), *shape):
+    rows = [generated_examples(evaluator, sample, dataset, len(real), seed)]
+    rows += [real_examples(dataset, numbers, seed) for numbers in (real, other)]
+    return Compared(*(embedded(features, x) for x in rows))
+
+
+def generated_examples(evaluator: str, sample: Sample, dataset: ganlab.Dataset, count: int, seed: int) -> np.ndarray:
+    """Samples, `(count, *sample_shape)`; an IncompatibleError if they are of another shape than examples."""
+    shape, generated = tuple(dataset.sample_shape), np.asarray(sample(count, seed))
+    if generated.shape != (count, *shape):
         raise ganlab.IncompatibleError(
             f"evaluators.{evaluator} drew samples of shape {generated.shape[1:]}, and the examples of "
             f"{type(dataset).__name__} are of shape {shape}: they cannot be compared."
         )
-    rows = (generated, *(real_examples(dataset, numbers, seed) for numbers in (real, other)))
-    return Compared(*(embedded(features, x) for x in rows))
+    return generated
 
 
 def real_numbers(evaluator: str, dataset: ganlab.Dataset, *, samples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -164,6 +225,17 @@ def in_pieces(
         yield x
 
 
+def class_probabilities(evaluator: str, features: ganlab.Features, x: np.ndarray) -> np.ndarray:
+    """The class probabilities of examples, float64 `(n, classes)`; an IncompatibleError if features give none."""
+    probabilities = features.probabilities(x)
+    if probabilities is None:
+        raise ganlab.IncompatibleError(
+            f"evaluators.{evaluator} needs class probabilities, and {type(features).__name__} gives none. Set "
+            f"evaluators.{evaluator}.features = @features.classifier()."
+        )
+    return np.asarray(probabilities, np.float64)
+
+
 def _digest(*samples: np.ndarray) -> bytes:
     digest = hashlib.blake2b()
     for points in samples:
@@ -173,5 +245,23 @@ def _digest(*samples: np.ndarray) -> bytes:
 
 
 def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
-    """Examples as feature vectors, float64, `(n, d)`."""
-    return np.asarray(x.reshape(len(x), -1) if features is None else features.embed(x), np.float64)
+    """Examples as feature vectors, float64, `(n, d)`.
+
+    Vectors of features that can tell themselves from others are kept, by blocks of examples: evaluators of one
+    evaluation share them, and those of real examples are made once.
+    """
+    if features is None:
+        return np.asarray(x.reshape(len(x), -1), np.float64)
+    told = getattr(features, "weights_digest", None) or features.fingerprint()
+    if not told:
+        return np.asarray(features.embed(x), np.float64)
+    name = f"{type(features).__qualname__} {json.dumps(told, sort_keys=True, default=str)}"
+    parts = []
+    for start in range(0, len(x), _BLOCK):
+        block = x[start : start + _BLOCK]
+        key = name, _digest(block)
+        parts.append(_vectors.pop(key) if key in _vectors else np.asarray(features.embed(block)))
+        _vectors[key] = parts[-1]
+    while sum(kept.nbytes for kept in _vectors.values()) > _KEPT:
+        del _vectors[next(iter(_vectors))]
+    return np.asarray(np.concatenate(parts), np.float64)

@@ -58,11 +58,6 @@ class ModeCoverage(ganlab.Evaluator):
     ) -> dict[str, float]:
         """The figures of one generator.
 
-        Args:
-            sample: `sample(n, seed)` draws n samples, `(n, d)`.
-            dataset: A mixture with `modes`, `(k, d)`, and `std`.
-            run: Not used.
-
         Returns:
             `modes`: the number of modes that have a sample of high quality. `high_quality`: the fraction of such
             samples. `reverse_kl`: the Kullback-Leibler divergence, in nats, of the modes that samples of high quality

@@ -134,11 +134,6 @@ class PublishedScores(OverFeatures):
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures.
 
-        Args:
-            sample: `sample(n, seed)` draws n samples; in parts if it takes `start`.
-            dataset: The reference.
-            run: Not used.
-
         Returns:
             Those of the class's description, and `samples` and `real_examples`, their numbers; NaN where features are
             not finite.

@@ -10,7 +10,7 @@ import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
-from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, in_pieces, real_examples
+from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, class_probabilities, in_pieces, real_examples
 from ganlab_builtin.evaluators.modes import divergence_from_uniform, uneven
 from ganlab_builtin.features.classifier import Classifier
 
@@ -61,11 +61,6 @@ class StackedModes(OverFeatures):
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures of one generator.
 
-        Args:
-            sample: `sample(n, seed)` draws n samples.
-            dataset: Stacked images, with the single ones as `digits`.
-            run: Not used.
-
         Returns:
             `modes` and `reverse_kl` of samples, and `real_modes` and `real_reverse_kl` of real examples. A sample that
             is not finite is of no mode; the divergence is the logarithm of the number of modes if none is finite.
@@ -108,13 +103,7 @@ class StackedModes(OverFeatures):
 
     def _named(self, x: np.ndarray) -> np.ndarray:
         """The classes of single images."""
-        probabilities = self.features.probabilities(x)
-        if probabilities is None:
-            raise ganlab.IncompatibleError(
-                f"evaluators.stacked_modes needs class probabilities, and {type(self.features).__name__} gives none. "
-                "Set evaluators.stacked_modes.features = @features.classifier()."
-            )
-        return np.argmax(probabilities, axis=1)
+        return np.argmax(class_probabilities("stacked_modes", self.features, x), axis=1)
 
 
 def _digits(dataset: ganlab.Dataset) -> ganlab.Dataset:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
+
+import numpy as np
 
 import ganlab
 from ganlab.bounds import Ge, Lt
 from ganlab.transport import exact_w1, sliced_wasserstein
-from ganlab_builtin.evaluators.comparing import FROM_ZERO, OverFeatures, Possible, Sample, compared
-
-if TYPE_CHECKING:
-    from ganlab import Run
+from ganlab_builtin.evaluators.comparing import AGAINST_REAL, Distance
 
 
-class ExactW1(OverFeatures):
+class ExactW1(Distance):
     """The exact Wasserstein-1 distance between samples: the reference for a critic's estimate.
 
     Kantorovich's problem in its primal form (Peyre and Cuturi, "Computational optimal transport", 2019, eq. 2.11),
@@ -29,12 +27,10 @@ class ExactW1(OverFeatures):
             "The Wasserstein-1 distance between as many samples and real examples, by optimal transport: smaller "
             "is better. Biased upward by few samples: read it beside real_against_real."
         ),
-        "real_against_real": (
-            "The same measure between two disjoint samples of real examples: what a perfect generator would get."
-        ),
+        "real_against_real": AGAINST_REAL,
     }
 
-    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
+    name: ClassVar[str] = "exact_w1"
 
     def __init__(
         self,
@@ -50,27 +46,14 @@ class ExactW1(OverFeatures):
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels, where the critic's own constraint holds.
         """
-        self.samples, self.seed, self.features = samples, seed, features
+        super().__init__(samples=samples, seed=seed, features=features)
 
-    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
-        """The distances.
-
-        Args:
-            sample: `sample(n, seed)` draws n samples.
-            dataset: The source of real examples.
-            run: Not used.
-
-        Returns:
-            `distance`, of generated examples from real ones, and `real_against_real`, between two real samples.
-
-        Raises:
-            IncompatibleError: There are too few real examples, or samples are of another shape.
-        """
-        drawn = compared("exact_w1", sample, dataset, samples=self.samples, seed=self.seed, features=self.features)
-        return self.distances(drawn, exact_w1)
+    def measure(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The distance of two samples."""
+        return exact_w1(x, y)
 
 
-class SlicedWasserstein(OverFeatures):
+class SlicedWasserstein(Distance):
     """The mean Wasserstein distance of one-dimensional projections: fast in any dimension.
 
     Bonneel, Rabin, Peyre and Pfister, "Sliced and Radon Wasserstein barycenters of measures" (2015): directions u are
@@ -81,12 +64,10 @@ class SlicedWasserstein(OverFeatures):
         "distance": (
             "The mean Wasserstein distance of samples from real examples over random directions: smaller is better."
         ),
-        "real_against_real": (
-            "The same measure between two disjoint samples of real examples: what a perfect generator would get."
-        ),
+        "real_against_real": AGAINST_REAL,
     }
 
-    possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
+    name: ClassVar[str] = "sliced_wasserstein"
 
     def __init__(
         self,
@@ -106,25 +87,51 @@ class SlicedWasserstein(OverFeatures):
             seed: Decides the noise, the real examples and the directions.
             features: The space to measure in; None for pixels.
         """
-        self.samples, self.projections, self.order = samples, projections, order
-        self.seed, self.features = seed, features
+        super().__init__(samples=samples, seed=seed, features=features)
+        self.projections, self.order = projections, order
 
-    def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
-        """The distances.
+    def measure(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The distance of two samples."""
+        return sliced_wasserstein(x, y, projections=self.projections, order=self.order, seed=self.seed)
+
+
+class MongeInceptionDistance(Distance):
+    """MIND: the squared sliced Wasserstein-2 distance of features, times three times their number.
+
+    Berthet et al., "MIND: Monge Inception distance for generative models evaluation" (2026): `3 d / M` times the sum
+    over M random directions u of the mean squared difference of the sorted `<x, u>` and `<y, u>`, for d features. Of
+    5,000 samples it ranks generators much as the Fréchet distance of 50,000 does.
+    """
+
+    metric_help: ClassVar[dict[str, str]] = {
+        "distance": (
+            "The squared sliced Wasserstein distance of features, times 3 for each feature: smaller is better. "
+            "Comparable between runs with the same features and as many samples."
+        ),
+        "real_against_real": AGAINST_REAL,
+    }
+
+    name: ClassVar[str] = "mind"
+
+    def __init__(
+        self,
+        *,
+        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        projections: Annotated[int, Ge(1), Lt(2**31)] = 1000,
+        seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
+        features: ganlab.Features | None = None,
+    ) -> None:
+        """Sets the size of the samples.
 
         Args:
-            sample: `sample(n, seed)` draws n samples.
-            dataset: The source of real examples.
-            run: Not used.
-
-        Returns:
-            `distance`, of generated examples from real ones, and `real_against_real`, between two real samples.
-
-        Raises:
-            IncompatibleError: There are too few real examples, or samples are of another shape.
+            samples: The number of examples of either kind; at most half of a finite dataset.
+            projections: M, the number of directions.
+            seed: Decides the noise, the real examples and the directions.
+            features: The space to measure in, in the paper Inception's; None for pixels.
         """
-        drawn = compared(
-            "sliced_wasserstein", sample, dataset, samples=self.samples, seed=self.seed, features=self.features
-        )
-        measure = functools.partial(sliced_wasserstein, projections=self.projections, order=self.order, seed=self.seed)
-        return self.distances(drawn, measure)
+        super().__init__(samples=samples, seed=seed, features=features)
+        self.projections = projections
+
+    def measure(self, x: np.ndarray, y: np.ndarray) -> float:
+        """The distance of two samples."""
+        return 3 * x.shape[1] * sliced_wasserstein(x, y, projections=self.projections, seed=self.seed) ** 2

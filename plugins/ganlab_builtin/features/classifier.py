@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from dataclasses import asdict
@@ -28,6 +29,7 @@ class Classifier(ganlab.Features):
 
     Attributes:
         held_out_accuracy: The accuracy of the network in use; None before `prepare`.
+        weights_digest: A hash of its weights; empty before `prepare`.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Classifier(ganlab.Features):
         settings = training.Settings(updates, batch_size, learning_rate, width, features, shift, hold_out, seed)
         self._settings = settings
         self.held_out_accuracy: float | None = None
+        self.weights_digest = ""
         self._dataset: ganlab.Dataset | None = None
         self._model: Any = None
 
@@ -96,6 +99,7 @@ class Classifier(ganlab.Features):
         _, held_out = training.split(dataset.size or 0, settings.hold_out)
         _say(f"{source}; accuracy {accuracy:.1%} on {len(held_out):,} images that it was not trained on")
         self._dataset, self._model, self.held_out_accuracy = dataset, model, accuracy
+        self.weights_digest = hashlib.sha256(b"".join(array.tobytes() for array in model.get_weights())).hexdigest()
         self._run = tf.function(lambda x: model(x, training=False), autograph=False, reduce_retracing=True)
 
     def embed(self, x: np.ndarray) -> np.ndarray:

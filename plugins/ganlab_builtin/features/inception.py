@@ -93,12 +93,7 @@ class Inception(ganlab.Features):
             IncompatibleError: The dataset is not of grey or colour images.
             ConfigError: The file cannot be read, or holds another network.
         """
-        shape = tuple(dataset.sample_shape)
-        if len(shape) != 3 or shape[2] not in (1, 3):
-            raise ganlab.IncompatibleError(
-                f"features.inception looks at images of 1 or 3 channels, and the examples of {type(dataset).__name__} "
-                f"are of shape {shape}. Use @features.pixels()."
-            )
+        preparing.check_images("inception", dataset)
         if self._run is None:
             run = self._load_2015() if self._of_2015 else self._load_keras()
             self._run = tf.function(run, autograph=False, reduce_retracing=True)

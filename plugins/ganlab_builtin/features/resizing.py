@@ -4,10 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import ganlab
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.features.inception_2015 import SIDE
 
 RESIZINGS = ("tensorflow", "pytorch", "antialiased", "clean")
+
+
+def check_images(features: str, dataset: ganlab.Dataset) -> None:
+    """Checks that a dataset is of grey or colour images; an IncompatibleError says that it is not."""
+    shape = tuple(dataset.sample_shape)
+    if len(shape) != 3 or shape[2] not in (1, 3):
+        raise ganlab.IncompatibleError(
+            f"features.{features} looks at images of 1 or 3 channels, and the examples of {type(dataset).__name__} "
+            f"are of shape {shape}. Use @features.pixels()."
+        )
+
+
+def in_bytes(images: Any) -> Any:
+    """Images in [-1, 1] as whole numbers from 0 to 255, float32, in three channels."""
+    pixels = tf.round(tf.clip_by_value((images + 1.0) * 127.5, 0.0, 255.0))
+    return tf.repeat(pixels, 3 // images.shape[-1], axis=-1)
 
 
 def prepared(images: Any, resizing: str) -> Any:
@@ -27,8 +44,7 @@ def prepared(images: Any, resizing: str) -> Any:
     Returns:
         float32 `(n, 299, 299, 3)`.
     """
-    pixels = tf.round(tf.clip_by_value((images + 1.0) * 127.5, 0.0, 255.0))
-    pixels = tf.repeat(pixels, 3 // images.shape[-1], axis=-1)
+    pixels = in_bytes(images)
     if resizing == "tensorflow":
         resized = tf.compat.v1.image.resize_bilinear(
             pixels, (SIDE, SIDE), align_corners=False, half_pixel_centers=False
