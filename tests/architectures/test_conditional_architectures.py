@@ -181,18 +181,8 @@ def test_attention_is_in_both_networks_at_its_side(side, attention, channels):
     ("name", "arguments", "shape", "message"),
     [
         ("dcgan", {"labels": "projection"}, IMAGE, r"architectures\.dcgan\.labels needs a dataset with classes"),
-        (
-            "resnet",
-            {"labels": "classifier"},
-            (32, 32, 1),
-            r"architectures\.resnet\.labels needs a dataset with classes",
-        ),
-        (
-            "resnet",
-            {"attention": 32},
-            (32, 32, 1),
-            r"resnet\.attention = 32 must be the side .*: 8, 16 for images of 32",
-        ),
+        ("resnet", {"labels": "classifier"}, (32, 32, 1), r"resnet\.labels needs a dataset with classes"),
+        ("resnet", {"attention": 32}, (32, 32, 1), r"attention = 32 must be the side .*: 8, 16 for images of 32"),
         ("resnet", {"attention": 12}, (64, 64, 1), r"resnet\.attention = 12 must be the side .*: 8, 16, 32 for"),
     ],
 )

@@ -157,11 +157,7 @@ def test_refusal_suggests_a_similar_valid_name(refused, new):
 @pytest.mark.parametrize(
     ("name", "kind", "beginning"),
     [
-        (
-            "gradient-penalty",
-            "constraint",
-            "constraints.gradient_penalty already exists: 'ganlab_constraints' of ganlab",
-        ),
+        ("gradient-penalty", "constraint", "constraints.gradient_penalty already exists: 'ganlab_constraints' of"),
         ("ganlab-hinge", "loss", "losses.hinge already exists: 'ganlab_losses' of ganlab"),
         ("ganlab-losses", "loss", "There is already a plugin 'ganlab_losses'; 'ganlab plugins' lists them."),
         ("pluggy", "loss", "The distribution pluggy "),

@@ -21,11 +21,7 @@ def test_a_suite_is_read_whole(tmp_path):
     ("before", "after", "said"),
     [
         ("steps = 40", "stepz = 40", "tasks.w1.steps is missing"),
-        (
-            "steps = 40",
-            "steps = 40\nsteqs = 3",
-            "tasks.w1.steqs = 3 must be left out: it is not a key of a suite. Did you mean",
-        ),
+        ("steps = 40", "steps = 40\nsteqs = 3", "steqs = 3 must be left out: it is not a key of a suite. Did you mean"),
         ("steps = 40", "steps = 4.5", "tasks.w1.steps = 4.5 must be a whole number"),
         ("steps = 40", "steps = true", "tasks.w1.steps = True must be a whole number"),
         ("steps = 40", "steps = 0", "at least 1"),

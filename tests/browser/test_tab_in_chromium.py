@@ -49,11 +49,7 @@ def attack(tmp_path_factory):
             folder / f"{ATTACK.replace('/', '')}{seed}",
             seed=seed,
             settings={**SETTINGS, "architecture": f"{ATTACK}{seed}", f"constraints.{ATTACK}": float(seed)},
-            metrics={
-                ATTACK: (1.0, 2.0),
-                "critic/loss": (1.0, 2.0),
-                f"diagnostics/gradient_norms/weights/{ATTACK}": (1, 2),
-            },
+            metrics={ATTACK: (1, 2), "critic/loss": (1, 2), f"diagnostics/gradient_norms/weights/{ATTACK}": (1, 2)},
             evaluation={f"{ATTACK}/distance": (1.0, 2.0)},
             spread=1.0,
             health=[f"{ATTACK}: {ATTACK}"],

@@ -168,11 +168,7 @@ def test_one_distribution_is_at_the_distance_zero():
         (Samples(np.ones((8, 2)), np.ones((8, 3))), {}, "must be of one length"),
         (Samples(np.ones((8, 2)), np.ones((9, 2))), {}, "as many real ones unless these are complete"),
         (Samples(np.ones((8, 2)), np.full((8, 2), np.inf)), {}, "not finite"),
-        (
-            Samples(np.ones((8, 2)), np.ones((8, 2)), together=True, complete=True),
-            {},
-            "both drawn together and complete",
-        ),
+        (Samples(np.ones((8, 2)), np.ones((8, 2)), together=True, complete=True), {}, "drawn together and complete"),
         (Samples(np.ones((8, 2)), np.ones((8, 2))), {"confidence": 1.0}, "confidence = 1.0 must be at least 0.5"),
         (Samples(np.ones((8, 2)), np.ones((8, 2))), {"diameter": math.inf}, "diameter = inf must be"),
     ],

@@ -46,13 +46,7 @@ def test_a_logarithmic_scale_puts_equal_factors_at_equal_distances_and_nonpositi
 
 @pytest.mark.parametrize(
     ("values", "logarithmic"),
-    [
-        ([1.0, 99.0], False),
-        ([1.0, 100.0], True),
-        ([1e-4, 1.0, 5.0], True),
-        ([-1.0, 1000.0], False),
-        ([0.0, 1e3], False),
-    ],
+    [([1.0, 99.0], False), ([1.0, 100.0], True), ([1e-4, 1.0, 5.0], True), ([-1.0, 1e3], False), ([0.0, 1e3], False)],
 )
 def test_an_axis_is_logarithmic_if_positive_values_span_two_decades(values, logarithmic):
     assert scale_of(values, 0.0, 1.0).logarithmic is logarithmic

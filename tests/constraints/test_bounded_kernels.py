@@ -26,10 +26,7 @@ LAYERS = {
     "dilation": lambda: (convolution(dilation_rate=2, padding="same"), (11, 11, 2)),
     "groups": lambda: (convolution(groups=2, padding="same"), (11, 9, 2)),
     "causal": lambda: (keras.layers.Conv1D(3, 3, padding="causal", use_bias=False), (9, 2)),
-    "depthwise": lambda: (
-        keras.layers.DepthwiseConv2D(3, strides=2, depth_multiplier=2, use_bias=False),
-        (11, 11, 2),
-    ),
+    "depthwise": lambda: (keras.layers.DepthwiseConv2D(3, strides=2, depth_multiplier=2, use_bias=False), (11, 11, 2)),
     "transposed": lambda: (keras.layers.Conv2DTranspose(3, 4, 2, padding="same", use_bias=False), (6, 5, 2)),
     "tall": lambda: (keras.layers.Dense(3, use_bias=False), (7,)),
     "square": lambda: (keras.layers.Dense(5, use_bias=False), (5,)),

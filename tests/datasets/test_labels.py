@@ -90,16 +90,8 @@ def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what):
 @pytest.mark.parametrize(
     ("labels", "classes", "rule"),
     [
-        (
-            range(1, 11),
-            11,
-            r"and so 11 classes, of which 1 does not occur: 0\. If they are numbered from 1, save labels - 1",
-        ),
-        (
-            [0, 2, 5],
-            6,
-            r"and so 6 classes, of which 3 do not occur: 1, 3, 4\. If that is not meant: Number the classes",
-        ),
+        (range(1, 11), 11, r"11 classes, of which 1 does not occur: 0\. If they are numbered from 1, save labels - 1"),
+        ([0, 2, 5], 6, r"6 classes, of which 3 do not occur: 1, 3, 4\. If that is not meant: Number the classes"),
         ([5, 5], 6, r"of which 5 do not occur: 0, 1, 2, 3, 4\. If that"),
         ([0, 9], 10, r"of which 8 do not occur: 1, 2, 3, 4, 5 and 3 more\. If that"),
     ],

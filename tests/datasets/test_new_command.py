@@ -185,10 +185,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_behind(flowers, here, mistak
         (["--images", "a", "--array", "b"], "Name your data: either --images DIR or --array FILE."),
         (["--images", "a", "--key", "x"], "--key is for --array: leave it out."),
         (["--array", "a.npy", "--size", "32"], "--size is for --images: leave it out."),
-        (
-            ["--array", "a.npz", "--labels", "y", "--no-classes"],
-            "--labels names classes, and --no-classes ignores them",
-        ),
+        (["--array", "a.npz", "--labels", "y", "--no-classes"], "names classes, and --no-classes ignores them"),
         (["--images", "https://a.b/c"], "is a URL"),
         (["--images", "nowhere"], "is not there: no folder"),
         (["--array", "nowhere.npy"], "is not there: no file"),

@@ -104,13 +104,7 @@ def test_versions_that_fit_are_ok():
 @pytest.mark.parametrize(
     ("change", "capability", "subject", "state", "text"),
     [
-        (
-            {"supports": 11080},
-            (8, 0),
-            "driver",
-            "broken",
-            "for CUDA up to 11.8; TensorFlow was built with 12.5. Update",
-        ),
+        ({"supports": 11080}, (8, 0), "driver", "broken", "CUDA up to 11.8; TensorFlow was built with 12.5. Update"),
         # Machine code runs on any driver of its major version; a later toolkit's PTX may not be read.
         ({"supports": 12020}, (8, 9), "driver", "ok", "for CUDA up to 12.2"),
         ({"supports": 12020}, (9, 0), "driver", "note", "for CUDA up to 12.2: PTX of CUDA 12.5 may need a driver for"),

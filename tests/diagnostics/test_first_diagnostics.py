@@ -366,11 +366,7 @@ def test_a_critic_whose_units_cannot_die():
     ("name", "arguments", "message"),
     [
         ("slopes", {"target": 0.0}, "diagnostics.slopes.target = 0.0 must be above 0 and finite, or None"),
-        (
-            "lipschitz_interval",
-            {"points": 1},
-            "diagnostics.lipschitz_interval.points = 1 must be a whole number of at least 2",
-        ),
+        ("lipschitz_interval", {"points": 1}, "lipschitz_interval.points = 1 must be a whole number of at least 2"),
         ("surface", {"points": 0}, "diagnostics.surface.points = 0 must be a whole number of at least 1"),
         ("wasserstein_error", {"points": 0}, "wasserstein_error.points = 0 must be a whole number of at least 1"),
     ],

@@ -1,5 +1,6 @@
 """Diagnostics within a run: when they look, what they write, and what they report of a failing critic."""
 
+import functools
 import io
 
 import numpy as np
@@ -35,9 +36,9 @@ def with_all(replicas, **parts):
 
 @pytest.fixture(scope="module")
 def runs(cpus, tmp_path_factory):
-    """The same training on one device and on two replicas."""
+    """The same training on any number of replicas: 0 is one device."""
     folder = tmp_path_factory.mktemp("runs")
-    return {count: train(with_all(count), folder / str(count)) for count in (0, 2)}
+    return functools.cache(lambda count: train(with_all(count), folder / str(count)))
 
 
 def found(run):
@@ -51,15 +52,16 @@ def found(run):
 
 @pytest.mark.slow
 def test_reduced_figures_are_the_same_on_one_device_and_on_two_replicas(runs):
-    one, two = found(runs[0]), found(runs[2])
+    one, two = found(runs(0)), found(runs(2))
     assert list(one) == list(two)
     assert {name.split("/")[0] for _, name in one} == set(ALL)
     for key, (value, _) in one.items():
         assert two[key][0] == pytest.approx(value, rel=2e-4, abs=1e-6), key
+    assert all(len(replicas) <= 1 for _, replicas in one.values())
 
 
 def test_figures_of_replicas_are_those_of_their_shares(runs):
-    figures = found(runs[2])
+    figures = found(runs(2))
     shared = {key: values for key, values in figures.items() if values[1]}
     assert {name for _, name in shared} == {
         "gradient_norms/decades_per_layer",
@@ -75,28 +77,27 @@ def test_figures_of_replicas_are_those_of_their_shares(runs):
         if name.startswith(("slopes", "gradient_norms/activations")):
             assert reduced == pytest.approx(np.mean(replicas), rel=1e-6)
     assert any(abs(a - b) > 1e-4 for _, (a, b) in shared.values())
-    assert all(len(values) <= 1 for _, values in found(runs[0]).values())
 
 
 def test_each_looks_at_its_interval_and_at_the_end(runs):
     steps = {}
-    for step, name in found(runs[2]):
+    for step, name in found(runs(2)):
         steps.setdefault(name.split("/")[0], set()).add(step)
     assert steps == {name: {3, 4} if name == "slopes" else {2, 4} for name in ALL}
 
 
 def test_run_json_has_the_last_figures_and_training_metrics_stay_apart(runs):
-    info, figures = runs[2].info, found(runs[2])
+    info, figures = runs(2).info, found(runs(2))
     assert info["diagnostics"] == {name: value for (step, name), (value, _) in figures.items() if step == 4}
     assert not any("diagnostics" in tag for tag in info["metrics"])
 
 
 def test_pictures_are_in_the_run_and_in_tensorboard(runs):
-    path = runs[2].path / "diagnostics"
+    path = runs(2).path / "diagnostics"
     pictures = {"gradient_norms/depth": (700, 450), "weights/all": (700, 450), "surface/scores": (720, 600)}
     written = {str(file.relative_to(path)) for file in path.rglob("*.png")}
     assert written == {f"{name}/step-0000000{step}.png" for name in pictures for step in (2, 4)}
-    events = EventAccumulator(str(runs[2].path), size_guidance={"images": 0}).Reload()
+    events = EventAccumulator(str(runs(2).path), size_guidance={"images": 0}).Reload()
     for name, size in pictures.items():
         shown = events.Images(f"diagnostics/{name}")
         assert [event.step for event in shown] == [2, 4]
@@ -105,8 +106,8 @@ def test_pictures_are_in_the_run_and_in_tensorboard(runs):
 
 
 def test_tensorboard_has_curves_of_each_replica_histograms_and_a_chart(runs):
-    events = EventAccumulator(str(runs[2].path), size_guidance={"tensors": 0}).Reload()
-    figures = found(runs[2])
+    events = EventAccumulator(str(runs(2).path), size_guidance={"tensors": 0}).Reload()
+    figures = found(runs(2))
     for i, tag in enumerate(("diagnostics/", "replica/0/diagnostics/", "replica/1/diagnostics/")):
         (value,) = [e.value for e in events.Scalars(f"{tag}slopes/real/mean") if e.step == 4]
         reduced, replicas = figures[4, "slopes/real/mean"]
@@ -128,16 +129,16 @@ def test_a_resumed_run_finds_the_same(runs, tmp_path):
     # The work due at step 3 is left to the resumed run.
     assert {step for step, _ in found(run)} == {2}
     train(with_all(2), run.path, resume=True)
-    assert found(run) == found(runs[2])
+    assert found(run) == found(runs(2))
     for name in ("surface/scores", "gradient_norms/depth"):
         file = f"diagnostics/{name}/step-00000004.png"
-        assert (run.path / file).read_bytes() == (runs[2].path / file).read_bytes()
+        assert (run.path / file).read_bytes() == (runs(2).path / file).read_bytes()
 
 
 @pytest.mark.slow
 def test_looking_does_not_change_training(runs, tmp_path):
     plain = train(with_all(2, diagnostics=[]), tmp_path / "run")
-    ours = [record for record in runs[2].metrics() if not record.tag.startswith("diagnostics/")]
+    ours = [record for record in runs(2).metrics() if not record.tag.startswith("diagnostics/")]
     assert plain.metrics() == ours
 
 

@@ -7,7 +7,7 @@ import pytest
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
 from measured import Halves, Normal, Rows, measure, normal
 
-import ganlab
+from ganlab import ConfigError, IncompatibleError
 
 RANDOM = np.random.default_rng(1)
 
@@ -98,13 +98,9 @@ def test_scale_does_not_matter_and_features_are_used():
 
 
 def test_more_neighbours_than_examples_are_refused():
-    with pytest.raises(
-        ganlab.ConfigError, match=r"precision_recall\.samples = 3 must be above .*neighbours, which is 3"
-    ):
+    with pytest.raises(ConfigError, match=r"precision_recall\.samples = 3 must be above .*neighbours, which is 3"):
         measure("precision_recall", normal(), Normal(2), samples=3)
-    with pytest.raises(
-        ganlab.IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"
-    ):
+    with pytest.raises(IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"):
         measure("density_coverage", normal(), Rows(RANDOM.normal(size=(8, 2))))
 
 

@@ -8,7 +8,7 @@ from command_lines import command, mistake_in
 
 import ganlab
 from ganlab import exporting
-from ganlab.errors import ConfigError, IncompatibleError
+from ganlab.errors import ConfigError
 
 # The last as a stranger's folder may have it.
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "../n`\x1b[31mine"]
@@ -155,26 +155,3 @@ def test_the_command_draws_a_row_for_each_class(run, tmp_path):
     assert np.load(tmp_path / "t.npz")["labels"].tolist() == [3] * 4
     done = CliRunner().invoke(cli, ["sample", str(run.path), "-o", str(out), "--label", "11"])
     assert done.exit_code == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["dcgan", "resnet"])
-def test_convolutional_generators_draw_interpolate_and_export_by_label(name, cpus, tmp_path):
-    component = ganlab.component
-    dataset = (
-        component("datasets", "digits")() if name == "dcgan" else component("datasets", "glyphs")(characters="ABC")
-    )
-    architecture = component("architectures", name)(channels=2, latent_dim=4, labels="concatenation")
-    run = trained(tmp_path / "run", dataset, architecture, 1)
-    drawn, model = exporting.draw(run, 3, labels=[2]), run.generator()
-    labels = np.eye(dataset.classes, dtype=np.float32)[drawn.labels]
-    np.testing.assert_allclose(model.predict([drawn.latents, labels], verbose=0), drawn.samples, atol=1e-5)
-    path = exporting.interpolate(run, 1, 3, labels=[0, 1])
-    np.testing.assert_allclose(model.predict([path.latents, path.labels], verbose=0), path.samples, atol=1e-5)
-    # Every export is read back, and has to draw the same samples.
-    assert exporting.export(run, tmp_path / "saved", format="saved_model")["classes"] == dataset.classes
-    if name == "dcgan":
-        exporting.export(run, tmp_path / "keras", format="keras")
-    else:
-        with pytest.raises(IncompatibleError, match=r"has ganlab>ConditionalBatchNormalization: .* saved_model"):
-            exporting.export(run, tmp_path / "keras", format="keras")

@@ -68,10 +68,7 @@ def test_interpolated_numbers_go_row_by_row(ganlab, points, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ("-o", "grid.jpg"),
-            "-o grid.jpg must end in .png, for a picture, .npz, for numbers, .txt, for texts, or in nothing",
-        ),
+        (("-o", "grid.jpg"), "must end in .png, for a picture, .npz, for numbers, .txt, for texts, or in nothing"),
         (("-o", "grid"), "Only images go into a folder"),
         (("-o", "nowhere/grid.png"), "there is no folder nowhere"),
         (("-o", "x.png", "--interpolate", "-n", 5), "pass --rows and --columns instead of -n"),

@@ -27,12 +27,7 @@ PAIRS = {
     "group-volume": (layers.GroupNormalization, keras.layers.GroupNormalization, {"groups": 2}, (3, 2, 3, 4)),
     "instance": (layers.InstanceNormalization, lambda **k: keras.layers.GroupNormalization(groups=-1, **k), {}, IMAGE),
     **{
-        f"up-{kind}": (
-            layers.UpSampling2D,
-            keras.layers.UpSampling2D,
-            {"size": (2, 3), "interpolation": kind},
-            IMAGE,
-        )
+        f"up-{kind}": (layers.UpSampling2D, keras.layers.UpSampling2D, {"size": (2, 3), "interpolation": kind}, IMAGE)
         for kind in ("nearest", "bilinear", "bicubic", "lanczos3")
     },
     **{

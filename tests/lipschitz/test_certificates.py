@@ -148,11 +148,7 @@ SINGLE = {
     "noise": (lambda: GaussianNoise(0.3), 1.0, (5,)),
     "softmax": (lambda: keras.layers.Softmax(), 0.5, (4,)),
     "softmax-function": (lambda: keras.layers.Activation("softmax"), 0.5, (4,)),
-    "activation-layer": (
-        lambda: keras.layers.Dense(3, activation=keras.layers.LeakyReLU(negative_slope=4.0)),
-        None,
-        (3,),
-    ),
+    "slope-of-four": (lambda: keras.layers.Dense(3, activation=keras.layers.LeakyReLU(negative_slope=4.0)), None, (3,)),
 }
 
 
@@ -251,14 +247,8 @@ class TestMissing:
     @pytest.mark.parametrize(
         ("layer", "reason"),
         [
-            (
-                lambda: keras.layers.Lambda(lambda x: x**2, name="square"),
-                r"layer 'square' \(Lambda\): .*lipschitz_constant",
-            ),
-            (
-                lambda: keras.layers.Dense(3, activation="exponential", name="up"),
-                r"layer 'up' .* activation 'exponential'",
-            ),
+            (lambda: keras.layers.Lambda(lambda x: x**2, name="square"), r"'square' \(Lambda\): .*lipschitz_constant"),
+            (lambda: keras.layers.Dense(3, activation="exponential", name="up"), r"'up' .* activation 'exponential'"),
             (lambda: keras.layers.BatchNormalization(name="batch"), r"layer 'batch' .* mixes the examples"),
             (lambda: keras.layers.ReLU(threshold=1.0, name="jump"), r"layer 'jump' \(ReLU\): a rectifier .* jumps"),
             (lambda: type("Mine", (keras.layers.Dense,), {})(2, name="mine"), r"layer 'mine' \(Mine\)"),

@@ -7,8 +7,7 @@ import pytest
 import tensorflow as tf
 from explicit import convolution_matrix, norm
 
-import ganlab
-from ganlab import layers
+from ganlab import component, layers
 
 SIDE, CHANNELS, DEPTH = 4, 4, 8  # images as small as 64 units, and as many layers before the score
 UNITS = SIDE * SIDE * CHANNELS
@@ -26,11 +25,7 @@ def rounded(x, bits):
 def kernel(kind, shape, random):
     """The kernel (inputs, outputs) that a shipped constraint or layer computes with, from a random one."""
     if kind != "aol":
-        return (
-            ganlab.component("constraints", kind)()
-            .orthonormal(tf.constant(random.normal(size=shape), tf.float32))
-            .numpy()
-        )
+        return component("constraints", kind)().orthonormal(tf.constant(random.normal(size=shape), tf.float32)).numpy()
     layer = layers.AOLConv2D(CHANNELS, 3, use_bias=False)
     layer.build((None, SIDE, SIDE, CHANNELS))
     layer.kernel.assign_add(0.1 * random.normal(size=layer.kernel.shape))  # from nearly orthogonal, as if trained

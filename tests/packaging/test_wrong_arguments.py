@@ -35,10 +35,7 @@ CALLS = {
         lambda: ganlab.sweep("quickstart", grid={"experiment.dataset": [ganlab.component("datasets", "digits")]}),
         "component datasets.digits> was made in Python",
     ),
-    "sweep: options": (
-        lambda: ganlab.sweep("quickstart", launcher_options={"nice": Mine()}),
-        "Mine object .* was made in Python",
-    ),
+    "sweep: options": (lambda: ganlab.sweep("quickstart", launcher_options={"nice": Mine()}), "Mine .* made in Python"),
     "sweep: grid": (lambda: ganlab.sweep("quickstart", grid=["x"]), r"grid = \['x'\] must be a dict"),
     "sweep: jobs": (lambda: ganlab.sweep("quickstart", jobs="2"), "jobs = '2' must be a whole number"),
     "sweep: timeout": (lambda: ganlab.sweep("quickstart", timeout="1h"), "timeout = '1h' must be a number above 0"),
@@ -55,10 +52,7 @@ CALLS = {
         r"datasets.arrays.path is an array of shape \(100, 2\), and must be a text, for example the path of a file. "
         r"Save it with numpy.save and give the file's path, or write a ganlab.Dataset that holds it.",
     ),
-    "arrays: labels": (
-        lambda: arrays(path="x.npz", labels=np.zeros(9)),
-        r"labels is an array of shape \(9,\), and must",
-    ),
+    "arrays: labels": (lambda: arrays(path="x.npz", labels=np.zeros(9)), r"an array of shape \(9,\), and must"),
     "images: list": (
         lambda: ganlab.component("datasets", "image_folder")(path=["a", "b"]),
         "datasets.image_folder.path is of type list, and must be a text",

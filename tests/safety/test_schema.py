@@ -9,19 +9,7 @@ from ganlab.errors import RunError
 from ganlab.run import Run
 from ganlab.runs import create_run
 from ganlab.support.paths import is_name
-from ganlab.support.schema import (
-    FIGURE,
-    PATH,
-    WORD,
-    InvalidError,
-    fields,
-    items,
-    null_or,
-    number,
-    table,
-    whole,
-    word,
-)
+from ganlab.support.schema import FIGURE, PATH, WORD, InvalidError, fields, items, null_or, number, table, whole, word
 from ganlab.support.strict_json import read_json
 
 SCHEMA = fields(

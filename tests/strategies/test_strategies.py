@@ -7,6 +7,7 @@ from ganlab_builtin.strategies import tpus
 from ganlab_builtin.strategies.workers import check_cluster
 
 import ganlab
+from ganlab import ConfigError, IncompatibleError
 
 TWO_WORKERS = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
 
@@ -66,30 +67,20 @@ def test_one_device_is_one_replica_on_it(cpus):
 @pytest.mark.parametrize(
     ("name", "arguments", "error", "message"),
     [
-        ("one_device", {"device": "gpu0"}, ganlab.ConfigError, r"device: 'gpu0' is not the name of a device"),
-        ("one_device", {"device": "CPU:9"}, ganlab.IncompatibleError, r"no CPU:9; TensorFlow sees CPU:0, CPU:1.*Name"),
-        (
-            "mirrored",
-            {"devices": ["GPU:77"]},
-            ganlab.IncompatibleError,
-            r"mirrored\.devices: this machine has no GPU:77",
-        ),
-        ("mirrored", {"devices": []}, ganlab.ConfigError, r"mirrored\.devices = \[\] names no device"),
-        ("mirrored", {"devices": ["CPU:0", "cpu:0"]}, ganlab.ConfigError, r"names a device twice\. Name each once"),
-        ("mirrored", {"devices": ["CPU:0"], "virtual_replicas": 2}, ganlab.ConfigError, r"Give one of them"),
+        ("one_device", {"device": "gpu0"}, ConfigError, r"device: 'gpu0' is not the name of a device"),
+        ("one_device", {"device": "CPU:9"}, IncompatibleError, r"no CPU:9; TensorFlow sees CPU:0, CPU:1.*Name"),
+        ("mirrored", {"devices": ["GPU:77"]}, IncompatibleError, r"mirrored\.devices: this machine has no GPU:77"),
+        ("mirrored", {"devices": []}, ConfigError, r"mirrored\.devices = \[\] names no device"),
+        ("mirrored", {"devices": ["CPU:0", "cpu:0"]}, ConfigError, r"names a device twice\. Name each once"),
+        ("mirrored", {"devices": ["CPU:0"], "virtual_replicas": 2}, ConfigError, r"Give one of them"),
         (
             "mirrored",
             {"virtual_replicas": 5},
-            ganlab.IncompatibleError,
+            IncompatibleError,
             r"virtual_replicas = 5 needs 5 logical CPUs, and TensorFlow has started with 4 .* in a fresh process",
         ),
-        ("multi_worker", {"communication": "mpi"}, ganlab.ConfigError, r"'mpi' must be one of 'auto', 'ring', 'nccl'"),
-        (
-            "tpu",
-            {"connect_attempts": 0},
-            ganlab.ConfigError,
-            r"connect_attempts = 0 must be a whole number of at least 1",
-        ),
+        ("multi_worker", {"communication": "mpi"}, ConfigError, r"'mpi' must be one of 'auto', 'ring', 'nccl'"),
+        ("tpu", {"connect_attempts": 0}, ConfigError, r"connect_attempts = 0 must be a whole number of at least 1"),
     ],
 )
 def test_parameters_that_cannot_be_used_are_named(name, arguments, error, message, cpus):
@@ -101,16 +92,12 @@ def test_devices_of_two_types_are_refused(cpus, monkeypatch):
     real = tf.config.list_logical_devices
     gpu = types.SimpleNamespace(name="/device:GPU:0")
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: real(kind) if kind == "CPU" else [gpu])
-    with pytest.raises(ganlab.ConfigError, match="mixes CPUs and GPUs"):
+    with pytest.raises(ConfigError, match="mixes CPUs and GPUs"):
         make("mirrored", devices=["CPU:0", "GPU:0"])
 
 
 @pytest.mark.parametrize(
-    "config",
-    [
-        TWO_WORKERS,
-        {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "chief", "index": 0}},
-    ],
+    "config", [TWO_WORKERS, {"cluster": {"chief": ["a:1"], "worker": ["b:1"]}, "task": {"type": "chief", "index": 0}}]
 )
 def test_cluster_that_names_this_process_is_used(config):
     check_cluster(json.dumps(config))
@@ -146,7 +133,7 @@ def test_every_kind_of_address_is_taken(host):
 )
 def test_unusable_cluster_is_refused_with_a_reason(text, message, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ganlab.ConfigError, match=message):
+    with pytest.raises(ConfigError, match=message):
         make("multi_worker")
 
 
@@ -164,7 +151,7 @@ def test_workers_sum_gradients_in_the_buckets_that_were_asked_for(monkeypatch):
 def test_workers_must_come_before_all_else(cpus, monkeypatch):
     tf.constant(0)
     monkeypatch.setenv("TF_CONFIG", json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 0}}))
-    with pytest.raises(ganlab.IncompatibleError, match="must be made before anything else uses TensorFlow"):
+    with pytest.raises(IncompatibleError, match="must be made before anything else uses TensorFlow"):
         make("multi_worker")
 
 
@@ -217,9 +204,7 @@ def test_waits_stop_growing_at_a_minute():
 
 def test_a_tpu_that_never_answers_is_given_up_after_the_attempts(monkeypatch):
     fake = FakeTPU(monkeypatch, [unavailable()] * 9)
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"could not reach the TPU 'my-tpu' in 3 attempts: worker is start"
-    ):
+    with pytest.raises(IncompatibleError, match=r"could not reach the TPU 'my-tpu' in 3 attempts: worker is start"):
         make("tpu", address="my-tpu", connect_attempts=3)
     assert len(fake.connected) == 3
     assert len(fake.waits) == 2
@@ -227,26 +212,20 @@ def test_a_tpu_that_never_answers_is_given_up_after_the_attempts(monkeypatch):
 
 def test_permanent_failures_are_not_retried(monkeypatch):
     fake = FakeTPU(monkeypatch, [tf.errors.NotFoundError(None, None, "TPUs not found in the cluster.")])
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"found no TPU at 'local': TPUs not found in the cluster\. Check"
-    ):
+    with pytest.raises(IncompatibleError, match=r"found no TPU at 'local': TPUs not found in the cluster\. Check"):
         make("tpu", address="local")
     assert len(fake.connected) == 1
 
 
 def test_refusing_host_is_detected_before_tensorflow_waits_for_it(monkeypatch):
     monkeypatch.setattr(tpus.time, "sleep", lambda seconds: None)
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"could not reach the TPU 'grpc://127\.0\.0\.1:1' in 2 attempts"
-    ):
+    with pytest.raises(IncompatibleError, match=r"could not reach the TPU 'grpc://127\.0\.0\.1:1' in 2 attempts"):
         make("tpu", address="grpc://127.0.0.1:1", connect_attempts=2)
 
 
 def test_without_a_tpu_the_error_comes_at_once(monkeypatch, no_tpu):
     fake = FakeTPU(monkeypatch)
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"found no TPU: this machine has no TPU chips.* strategies\.one_dev"
-    ):
+    with pytest.raises(IncompatibleError, match=r"found no TPU: this machine has no TPU chips.* strategies\.one_dev"):
         make("tpu")
     assert fake.connected == []
 
@@ -263,7 +242,7 @@ def test_chips_of_this_machine_are_local_and_need_their_own_tensorflow(monkeypat
     monkeypatch.setattr(tpus.glob, "glob", lambda pattern: ["/dev/accel0"])
     fake = FakeTPU(monkeypatch)
     monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ganlab.IncompatibleError, match=r"pip install -e '\.\[tpu\]'"):
+    with pytest.raises(IncompatibleError, match=r"pip install -e '\.\[tpu\]'"):
         make("tpu")
     monkeypatch.setattr(tpus.importlib.util, "find_spec", lambda name: object())
     make("tpu")

@@ -94,10 +94,7 @@ def test_a_stopped_sweep_asks_all_jobs_to_save_and_starts_no_more(sweep):
     # At its fourth look, after 0.9 s.
     launcher = PretendLauncher({}, default=[Train(step) for step in range(1, 100)])
     world = World(made, launcher, stop_at=0.9)
-    assert world.run() == {
-        **statuses("interrupted", "a/s0", "a/s1"),
-        **statuses("queued", "b/s0", "b/s1"),
-    }
+    assert world.run() == {**statuses("interrupted", "a/s0", "a/s1"), **statuses("queued", "b/s0", "b/s1")}
     assert launcher.started == ["a/s0", "a/s1"]
     assert [trial.error for trial in world.engine.trials] == [""] * 4
     assert Run(made.run("a", 0)).info["status"] == "interrupted"
@@ -243,13 +240,7 @@ def test_a_search_is_asked_when_there_is_room_and_gets_the_mean_over_seeds(sweep
     )
     World(made, launcher, search=search).run()
     assert launcher.most == 2
-    assert search.reports == [
-        (0, 5, 3.0),
-        (0, 10, 1.5),
-        (0, "end", 1.5),
-        (1, 5, 7.0),
-        (1, "end", None),
-    ]
+    assert search.reports == [(0, 5, 3.0), (0, 10, 1.5), (0, "end", 1.5), (1, 5, 7.0), (1, "end", None)]
     assert [proposal.value for proposal in made.proposals] == [1.5, None]
     assert Sweep(made.path).proposals == made.proposals
 

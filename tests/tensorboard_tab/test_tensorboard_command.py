@@ -102,10 +102,7 @@ def table(address: str):
     request["colParams"] = [{"hparam": name, "includeInResult": True} for name in columns]
     groups = get(f"{address}data/plugin/hparams/session_groups", **request)["sessionGroups"]
     rows = {
-        group["name"]: {
-            **group["hparams"],
-            **{value["name"]["tag"]: value["value"] for value in group["metricValues"]},
-        }
+        group["name"]: {**group["hparams"], **{value["name"]["tag"]: value["value"] for value in group["metricValues"]}}
         for group in groups
     }
     return columns, metrics, rows

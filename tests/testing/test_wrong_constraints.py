@@ -48,11 +48,7 @@ WRONG = {
     wrong.RewardsSteepness: (SLOPE, "penalty is -0.1 .* -10 where it is 10.*sign", (EFFECT,)),
     wrong.WrongSide: (SLOPE, "0.81 where .* 0.1, .* highest for a flat critic.*wrong side, relu", (EFFECT,)),
     wrong.NoEffect: (EFFECT, "does not lower slopes.*gradient stopped", (TRUTH,)),
-    wrong.StopsTheGenerator: (
-        GENERATOR,
-        "generator does not move.*stop_gradient",
-        (FINITE, BFLOAT, IMAGES, EFFECT, TRUTH),
-    ),
+    wrong.StopsTheGenerator: (GENERATOR, "does not move.*stop_gradient", (FINITE, BFLOAT, IMAGES, EFFECT, TRUTH)),
     wrong.NoBound: (BOUND, "At first lipschitz_bound is 1, and the critic's slope is 4.*return None", (IMAGES, EFFECT)),
     wrong.Bfloat16Penalty: (SHAPES, "penalty returns bfloat16; it must be float32", ()),
     wrong.EditsItsWeights: (PURE, "advance changes the dict that it is given", ()),

@@ -23,10 +23,7 @@ LONGER = ("--param", "experiment.steps=31")
 
 # Name: the setting, and what depends on the number of steps; empty for nothing in the 23 steps that are trained.
 SCHEDULES = {
-    "all of the run": (
-        f"{RATE} = @schedules.linear()\nschedules.linear.start = 1e-3\nschedules.linear.end = 0.0",
-        RATE,
-    ),
+    "all of a run": (f"{RATE} = @schedules.linear()\nschedules.linear.start = 1e-3\nschedules.linear.end = 0.0", RATE),
     "a part of it": (
         f"{RATE} = @schedules.linear()\nschedules.linear.start = 1e-3\nschedules.linear.end = 0.0\n"
         "schedules.linear.over = 40",
@@ -43,10 +40,7 @@ SCHEDULES = {
         "",
     ),
     "an optimizer's own": (f"{RING}optimizers.adam.schedule = 'cosine'", RATE),
-    "an optimizer's own, over fixed updates": (
-        f"{RING}optimizers.adam.schedule = 'cosine'\noptimizers.adam.decay_steps = 9",
-        "",
-    ),
+    "its own, over fixed updates": (f"{RING}optimizers.adam.schedule = 'cosine'\noptimizers.adam.decay_steps = 9", ""),
     "a plugin's": (f"{RATE} = @schedules.halves()", RATE),
 }
 
@@ -165,7 +159,7 @@ def test_what_depends_on_the_number_of_steps_is_named(tmp_path, cpus, schedule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("schedule", ["all of the run", "a part of it"])
+@pytest.mark.parametrize("schedule", ["all of a run", "a part of it"])
 def test_a_run_is_extended_unless_a_schedule_depends_on_its_steps(tmp_path, cpus, schedule):
     settings, names = settings_of(schedule)
     run = trained(tmp_path, settings)

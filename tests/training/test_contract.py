@@ -186,10 +186,7 @@ def nothing(self, *_):
         ({"initial_state": one_state, "advance": lambda *_: {}}, r"state with \[\].*initial_state, \['u'\]"),
         ({"initial_state": one_state, "advance": lambda self, w, s, b, r: {**s, "v": s["u"]}}, "'v'"),
         ({"initial_state": one_state, "advance": lambda *_: {"u": tf.zeros([4])}}, r"'u' to shape \(4,\).*\(3,\)"),
-        (
-            {"initial_state": one_state, "advance": lambda *_: {"u": tf.zeros([3], tf.int32)}},
-            "'u' to.*int32.*float32",
-        ),
+        ({"initial_state": one_state, "advance": lambda *_: {"u": tf.zeros([3], tf.int32)}}, "'u' to.*int32.*float32"),
         ({"initial_state": one_state, "parameters": one_state}, r"\['u'\] both in parameters and in initial_state"),
         ({"penalty": in_a_cond}, "'slope' inside tf.cond, a loop or a nested tf.function"),
         ({"penalty": in_a_function}, "'slope' inside tf.cond, a loop or a nested tf.function"),
@@ -243,10 +240,7 @@ def test_a_loss_must_not_reduce(part):
 
 @pytest.mark.parametrize(
     ("network", "shown"),
-    [
-        ({"critic": lambda x: x}, r"critic .*\(None, 2\).*must be \(None, 1\)"),
-        ({"generator": lambda z: z}, "generator"),
-    ],
+    [({"critic": lambda x: x}, r"critic .*\(None, 2\).* be \(None, 1\)"), ({"generator": lambda z: z}, "generator")],
 )
 def test_networks_have_their_shapes(network, shown):
     with pytest.raises(ganlab.ContractError, match=shown):

@@ -60,10 +60,7 @@ def test_every_part_has_an_effect(one):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("replicas", "parts"),
-    [(0, 4), (2, 2), (2, 4)],
-)
+@pytest.mark.parametrize(("replicas", "parts"), [(0, 4), (2, 2), (2, 4)])
 def test_microbatches_train_as_one_batch(replicas, parts):
     straight = trained(0, count=4, **in_parts())
     assert_same(straight, trained(replicas, count=4, **in_parts(microbatches=parts)), rtol=3e-5, atol=3e-6)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from small import Layers, Points, constraint, small
 
 import ganlab
-from ganlab import layers
+from ganlab import ContractError, GanlabError, PluginError, TrainingFailedError, layers
 from ganlab.training.graph.sampling import Scorer, real_examples
 from ganlab.training.graph.trainer import Trainer
 
@@ -34,8 +34,7 @@ def failing_transform(self, critic):
 )
 def test_a_constraint_is_named(method):
     with pytest.raises(
-        ganlab.PluginError,
-        match=rf"^constraints\.broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$",
+        PluginError, match=rf"^constraints\.broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$"
     ) as caught:
         Trainer(small(0, constraints=[constraint("spectral_norm"), broken(**{method: fails})])).trace()
     assert isinstance(caught.value.__cause__, ValueError)
@@ -46,7 +45,7 @@ def test_a_constraint_is_named(method):
 def test_an_optimizer_is_named(method, replicas):
     kind = type("Broken", (keras.optimizers.SGD,), {method: fails})
     said = rf"^Broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$"
-    with pytest.raises(ganlab.PluginError, match=said) as caught:
+    with pytest.raises(PluginError, match=said) as caught:
         Trainer(small(replicas, critic_optimizer=kind(0.1))).trace()
     assert isinstance(caught.value.__cause__, ValueError)
 
@@ -65,7 +64,7 @@ class LogsTwice(ganlab.Loss):
 
 def test_a_metric_of_both_losses_is_named_with_both():
     said = "'losses/LogsTwice/own' was logged both in the critic's update and in the generator's"
-    with pytest.raises(ganlab.ContractError, match=re.compile(said, re.IGNORECASE)):
+    with pytest.raises(ContractError, match=re.compile(said, re.IGNORECASE)):
         Trainer(small(0, loss=LogsTwice())).trace()
 
 
@@ -76,25 +75,23 @@ def test_a_variable_made_in_the_step_is_named(replicas, jit):
         return tf.Variable(1.0) * critic(batch.real)
 
     said = r"^constraints\.broken failed in penalty: ValueError: a variable is created inside the training step"
-    with pytest.raises(ganlab.PluginError, match=said):
+    with pytest.raises(PluginError, match=said):
         Trainer(small(replicas, jit=jit, constraints=[broken(penalty=penalty)])).trace()
 
 
 @pytest.mark.parametrize("transform", [fails, failing_transform], ids=["wrapping", "wrapped"])
 def test_a_transform_is_named(transform):
-    with pytest.raises(ganlab.PluginError, match=r"^constraints\.broken failed in transform: ValueError: mine"):
+    with pytest.raises(PluginError, match=r"^constraints\.broken failed in transform: ValueError: mine"):
         Trainer(small(2, constraints=[broken(transform=transform)])).trace()
 
 
 def test_a_bound_is_named():
-    with pytest.raises(ganlab.PluginError, match=r"^constraints\.broken failed in lipschitz_bound: ValueError: mine"):
+    with pytest.raises(PluginError, match=r"^constraints\.broken failed in lipschitz_bound: ValueError: mine"):
         Scorer(Trainer(small(0, constraints=[broken(lipschitz_bound=fails)])).state).bounds()
 
 
 def test_constraint_returning_a_non_tensor_is_named():
-    with pytest.raises(
-        ganlab.PluginError, match=r"^constraints\.broken failed in penalty: TypeError: Failed to convert"
-    ):
+    with pytest.raises(PluginError, match=r"^constraints\.broken failed in penalty: TypeError: Failed to convert"):
         Trainer(small(0, constraints=[broken(penalty=lambda *_: {"a": 1.0})])).trace()
 
 
@@ -157,7 +154,7 @@ class Models(ganlab.Architecture):
     ids=["loss", "data", "optimizer", "architecture", "model", "no model", "another shape"],
 )
 def test_every_other_part_is_named(parts, message):
-    with pytest.raises(ganlab.GanlabError, match=f"{message}") as caught:
+    with pytest.raises(GanlabError, match=f"{message}") as caught:
         Trainer(small(2, **parts())).trace()
     if "ValueError" in message:
         assert re.search(r" \(test_failures\.py:\d+\)$", str(caught.value))
@@ -171,7 +168,7 @@ def test_a_subclassed_model_trains():
 
 
 def test_data_that_fails_outside_training_is_named():
-    with pytest.raises(ganlab.PluginError, match=r"^OddData failed in examples: ValueError: mine"):
+    with pytest.raises(PluginError, match=r"^OddData failed in examples: ValueError: mine"):
         real_examples(small(0, dataset=OddData()), 3)
 
 
@@ -180,7 +177,7 @@ def test_noise_on_folded_rows_states_the_rule():
         pairs = layers.Dropout(0.5)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 1]), (1,))(x))
         return keras.layers.Dense(1)(keras.layers.Lambda(lambda y: tf.reshape(y, [-1, 2]), (2,))(pairs))
 
-    with pytest.raises(ganlab.ContractError) as caught:
+    with pytest.raises(ContractError) as caught:
         Trainer(small(0, architecture=Layers(critic=folding))).trace()
     assert str(caught.value).startswith(
         "critic draws random numbers of shape (24, 1); the first axis must be the local"
@@ -217,7 +214,7 @@ class Torn(Points):
 )
 def test_unreadable_data_in_training_fails_the_run(how, message):
     trainer = Trainer(small(2, dataset=Torn(how)))
-    with pytest.raises(ganlab.TrainingFailedError, match=message) as caught:
+    with pytest.raises(TrainingFailedError, match=message) as caught:
         trainer.train(4)  # 48 numbers of 40 points: the second is among them
     assert isinstance(caught.value.__cause__, tf.errors.OpError)
     assert "\n" not in str(caught.value)
@@ -230,7 +227,7 @@ def test_out_of_memory_is_one_sentence(monkeypatch):
 
     trainer = Trainer(small(2))
     monkeypatch.setattr(trainer, "_chunk", exhausted)
-    with pytest.raises(ganlab.TrainingFailedError) as caught:
+    with pytest.raises(TrainingFailedError) as caught:
         trainer.train(1)
     assert str(caught.value) == (
         "Training failed after step 0: OOM when allocating tensor with shape[7,7] on GPU:0. There is not enough memory "
@@ -246,9 +243,7 @@ def test_assertion_in_a_constraint_is_not_blamed_on_the_data():
 
     trainer = Trainer(small(0, constraints=[broken(penalty=penalty)]))
     trainer.train(1)
-    with pytest.raises(
-        ganlab.TrainingFailedError, match=r"^Training failed after step 1: one update is enough \(test_f"
-    ):
+    with pytest.raises(TrainingFailedError, match=r"^Training failed after step 1: one update is enough \(test_f"):
         trainer.train(1)
 
 
@@ -275,7 +270,7 @@ def test_an_attribute_may_not_hide_a_method():
         def __init__(self):
             self.penalty = 10.0
 
-    said = refused(ganlab.ContractError, constraints=[Weighted()])
+    said = refused(ContractError, constraints=[Weighted()])
     assert said == (
         "Weighted sets self.penalty = 10.0, which hides its method penalty. Give the attribute another name, for "
         "example self._penalty."
@@ -284,7 +279,7 @@ def test_an_attribute_may_not_hide_a_method():
 
 def test_a_method_that_is_missing_is_named():
     half = mine(ganlab.Loss, critic=Hinge.critic)()
-    assert refused(ganlab.PluginError, loss=half).startswith("Mine has no method generator, which it must have")
+    assert refused(PluginError, loss=half).startswith("Mine has no method generator, which it must have")
 
 
 @pytest.mark.slow
@@ -293,7 +288,7 @@ def test_a_loss_in_float64_is_that_in_float32_and_one_of_whole_numbers_is_refuse
     one, other = (Trainer(small(2, loss=loss)).train(3) for loss in (Hinge(), wide))
     np.testing.assert_array_equal(one, other)
     whole = mine(Hinge, critic=lambda self, real, fake: tf.cast(real, tf.int32))()
-    assert "Mine.critic returned the dtype int32; it must be float32." in refused(ganlab.ContractError, loss=whole)
+    assert "Mine.critic returned the dtype int32; it must be float32." in refused(ContractError, loss=whole)
 
 
 def look(**findings):
@@ -314,7 +309,7 @@ def look(**findings):
     ids=["histogram", "picture", "evaluator", "constraint"],
 )
 def test_what_a_part_may_not_return_is_named_and_leaves_no_run(parts, said, tmp_path):
-    with pytest.raises(ganlab.ContractError) as raised:
+    with pytest.raises(ContractError) as raised:
         ganlab.train(small(2, steps=2, **parts), tmp_path / "group" / "run")
     assert str(raised.value).startswith(said)
     assert list(tmp_path.iterdir()) == []
@@ -324,5 +319,5 @@ def test_what_a_part_may_not_return_is_named_and_leaves_no_run(parts, said, tmp_
 def test_a_bound_must_be_a_number(value):
     bound = mine(ganlab.Constraint, lipschitz_bound=lambda self, weights: value)()
     state = Trainer(small(0, constraints=[bound], dataset=Points(np.zeros((4, 2))))).state
-    with pytest.raises(ganlab.ContractError, match=r"returned the Lipschitz bound .*; it must be one number"):
+    with pytest.raises(ContractError, match=r"returned the Lipschitz bound .*; it must be one number"):
         Scorer(state).bounds()

@@ -11,6 +11,7 @@ from networks_by_hand import Net, sigmoid
 from small import Layers, assert_same, constraint, sgd, small, trained, values
 
 import ganlab
+from ganlab import ConfigError, ContractError, IncompatibleError, PluginError
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.trainer import Trainer
@@ -266,93 +267,73 @@ def encoder():
 
 
 MISTAKES = {
-    "no dict": (lambda: {"architecture": Beside(lambda shape: [model()])}, ganlab.ContractError, "dict by the side"),
-    "side": (
-        lambda: {"architecture": Beside(lambda s: {"encoder": model()})},
-        ganlab.ContractError,
-        "'generator' or 'critic'",
-    ),
+    "no dict": (lambda: {"architecture": Beside(lambda shape: [model()])}, ContractError, "dict by the side"),
+    "side": (lambda: {"architecture": Beside(lambda s: {"encoder": model()})}, ContractError, "generator' or 'critic'"),
     "taken": (
         lambda: {"architecture": Beside(lambda s: {"generator": {"critic": model()}})},
-        ganlab.ContractError,
+        ContractError,
         "names a network 'critic'",
     ),
     "twice": (
         lambda: {"architecture": Beside(lambda s: {"generator": {"e": model()}, "critic": {"e": model()}})},
-        ganlab.ContractError,
+        ContractError,
         "names a network 'e'",
     ),
-    "no name": (
-        lambda: {"architecture": Beside(lambda s: {"critic": {"a/b": model()}})},
-        ganlab.ContractError,
-        "identifier",
-    ),
-    "no model": (
-        lambda: {"architecture": Beside(lambda s: {"critic": {"a": 3}})},
-        ganlab.ContractError,
-        "a keras.Model",
-    ),
+    "no name": (lambda: {"architecture": Beside(lambda s: {"critic": {"a/b": model()}})}, ContractError, "identifier"),
+    "no model": (lambda: {"architecture": Beside(lambda s: {"critic": {"a": 3}})}, ContractError, "a keras.Model"),
     "not built": (
         lambda: {"architecture": Beside(lambda s: {"critic": {"a": keras.Sequential([keras.layers.Dense(2)])}})},
-        ganlab.ContractError,
+        ContractError,
         "does not say what its inputs are",
     ),
-    "shared": (
-        lambda: {"architecture": Beside(shared), "loss": Calls("one", "two")},
-        ganlab.ContractError,
-        "belongs to one",
-    ),
-    "untrained": (lambda: {"architecture": Beside()}, ganlab.ContractError, "Nothing trains the network 'encoder'"),
+    "shared": (lambda: {"architecture": Beside(shared), "loss": Calls("one", "two")}, ContractError, "belongs to one"),
+    "untrained": (lambda: {"architecture": Beside()}, ContractError, "Nothing trains the network 'encoder'"),
     "wrong side": (
         lambda: {**encoder(), "architecture": Beside(lambda s: {"critic": {"encoder": model()}})},
-        ganlab.ContractError,
+        ContractError,
         "Nothing trains the network 'encoder'.*the critic's loss",
     ),
-    "optimizer": (lambda: {**encoder(), "optimizers": {"encodr": sgd()}}, ganlab.ConfigError, "Did you mean 'encoder'"),
+    "optimizer": (lambda: {**encoder(), "optimizers": {"encodr": sgd()}}, ConfigError, "Did you mean 'encoder'"),
     "own optimizer": (
         lambda: {**encoder(), "optimizers": {"critic": sgd()}},
-        ganlab.ConfigError,
+        ConfigError,
         "whose setting is experiment.critic_optimizer",
     ),
     "constraints": (
         lambda: {"network_constraints": {"encoder": []}},
-        ganlab.ConfigError,
+        ConfigError,
         "'encoder' is none of the networks that architectures.mlp has beside generator and critic; it has none",
     ),
     "own constraints": (
         lambda: {**encoder(), "network_constraints": {"generator": []}},
-        ganlab.ConfigError,
+        ConfigError,
         "whose setting is experiment.generator_constraints",
     ),
     "other side's constraint": (
         lambda: {**encoder(), "network_constraints": {"encoder": [constraint("gradient_penalty")]}},
-        ganlab.IncompatibleError,
+        IncompatibleError,
         re.escape("no effect in experiment.network_constraints['encoder']"),
     ),
     "no list": (
         lambda: {**encoder(), "network_constraints": {"encoder": constraint("r1")}},
-        ganlab.ConfigError,
+        ConfigError,
         re.escape("experiment.network_constraints['encoder'] is") + ".*put it in brackets",
     ),
-    "no optimizer": (
-        lambda: {**encoder(), "optimizers": {"encoder": 0.1}},
-        ganlab.ConfigError,
-        "keras.optimizers.Optimizer",
-    ),
+    "no optimizer": (lambda: {**encoder(), "optimizers": {"encoder": 0.1}}, ConfigError, "keras.optimizers.Optimizer"),
     "clipped": (
         lambda: {**encoder(), "optimizers": {"encoder": keras.optimizers.SGD(clipnorm=1.0)}},
-        ganlab.IncompatibleError,
+        IncompatibleError,
         re.escape("experiment.optimizers['encoder'] sets clipnorm"),
     ),
     "pairs": (
         lambda: {"architecture": ganlab.component("architectures", "ali")(), "loss": Calls()},
-        ganlab.IncompatibleError,
+        IncompatibleError,
         re.escape("takes sample (2,) and latent (2,), where examples are (2,), and Calls scores examples alone"),
     ),
-    "unknown": (lambda: {"loss": Calls("encoder")}, ganlab.PluginError, "encoder"),
+    "unknown": (lambda: {"loss": Calls("encoder")}, PluginError, "encoder"),
     "seed": (
         lambda: {"architecture": Beside(lambda s: {"generator": {"encoder": dropping(s)}}), "loss": Calls()},
-        ganlab.IncompatibleError,
+        IncompatibleError,
         "The encoder's layer .* draws the same noise",
     ),
 }
@@ -386,5 +367,5 @@ def test_a_run_gives_a_network_as_samples_are_drawn(tmp_path):
     loaded = run.network("encoder", experiment=experiment)
     np.testing.assert_allclose(loaded(x).numpy(), expected.numpy(), rtol=1e-6)
     assert np.abs(expected - player.network(x, read(player.weights), {}, training=False)[0]).max() > 1e-4
-    with pytest.raises(ganlab.ConfigError, match="Did you mean 'encoder'"):
+    with pytest.raises(ConfigError, match="Did you mean 'encoder'"):
         run.network("encodr", experiment=experiment)

@@ -75,10 +75,7 @@ class Rows(ganlab.Dataset):
 
 SOURCE, CONDITIONS = ("source", 3), ("conditions", 1)
 MAP = {"architecture": Taking(joined(False, SOURCE), joined(True), latent_dim=0), "source": OTHER}
-PAIRED = {
-    "architecture": Taking(joined(True, CONDITIONS, SOURCE), joined(True, CONDITIONS, SOURCE)),
-    "dataset": Rows(),
-}
+PAIRED = {"architecture": Taking(joined(True, CONDITIONS, SOURCE), joined(True, CONDITIONS, SOURCE)), "dataset": Rows()}
 
 
 def parts(kind, **changed):
@@ -237,18 +234,12 @@ def test_a_loss_calls_the_generator_with_another_source():
     ("changed", "message"),
     [
         ({"source": None}, "The generator .* has an input 'source' of shape .3,., and the experiment has none: set"),
-        (
-            {"source": Points(np.zeros((9, 4)))},
-            r"input 'source' of shape \(3,\), and the experiment has one of shape \(4,\): use",
-        ),
+        ({"source": Points(np.zeros((9, 4)))}, r"'source' of shape \(3,\), and the experiment has one of shape \(4,\)"),
         (
             {"architecture": Taking(joined(True, CONDITIONS), joined(True))},
             "input 'conditions' of shape .1,., and the experiment has none: use a dataset that has",
         ),
-        (
-            {"architecture": Taking(joined(True), joined(True))},
-            r"experiment.source = .*Points.* has no input 'source'. Leave",
-        ),
+        ({"architecture": Taking(joined(True), joined(True))}, r"source = .*Points.* has no input 'source'. Leave"),
     ],
 )
 def test_refusals_name_the_input(changed, message):

@@ -146,10 +146,7 @@ def test_samples_paths_and_exports_of_a_run_have_them(tmp_path):
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (
-            lambda u, n: n[:, :2],
-            r"latent returned the shape \(12, 2\), float32; it must be .* \(12, 3\)",
-        ),
+        (lambda u, n: n[:, :2], r"latent returned the shape \(12, 2\), float32; it must be .* \(12, 3\)"),
         (lambda u, n: tf.cast(n, tf.float64), r"latent returned the shape \(12, 3\), float64"),
     ],
 )

@@ -229,11 +229,7 @@ class Failing(keras.optimizers.SGD):
 @pytest.mark.parametrize(
     ("kind", "error", "message"),
     [
-        (
-            Shorter,
-            ganlab.ContractError,
-            r"Shorter returned the shapes \[.*\] from look_ahead; it must keep those",
-        ),
+        (Shorter, ganlab.ContractError, r"Shorter returned the shapes \[.*\] from look_ahead; it must keep those"),
         (Failing, ganlab.PluginError, r"Failing failed in look_ahead: ZeroDivisionError.*test_look_ahead.py"),
     ],
 )

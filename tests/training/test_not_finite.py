@@ -63,10 +63,7 @@ def test_bad_row_met_later_is_named_and_no_checkpoint_holds_nan(name, tmp_path):
 
 @pytest.mark.parametrize(
     "parts",
-    [
-        {"value": -np.inf, "python": True},
-        {"replicas": 2, "iteration": 9, "critic_optimizer": "adam"},
-    ],
+    [{"value": -np.inf, "python": True}, {"replicas": 2, "iteration": 9, "critic_optimizer": "adam"}],
     ids=["infinity, through Python", "two replicas, in the midst of a chunk"],
 )
 def test_every_row_is_named(parts, tmp_path):

@@ -10,7 +10,7 @@ from contract_plugin import GradientNormalization
 from small import Layers, Points, assert_same, constraint, normalized_critic, sgd, small, trained, values
 
 import ganlab
-from ganlab import layers
+from ganlab import ConfigError, ContractError, GanlabError, IncompatibleError, layers
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
 
@@ -23,10 +23,7 @@ pytestmark = pytest.mark.usefixtures("cpus")
         (lambda: keras.layers.BatchNormalization(name="bn"), r"'bn' \(BatchNormalization\).*synchronized=True"),
         (lambda: keras.layers.Dropout(0.5, name="drop"), r"'drop' \(Dropout\).*ganlab.layers.Dropout"),
         (lambda: keras.layers.GaussianNoise(0.5, name="noise"), r"'noise' \(GaussianNoise\).*ganlab.layers"),
-        (
-            lambda: keras.Sequential([keras.layers.Dropout(0.5, name="inner")], name="block"),
-            r"'inner' \(Dropout\)",
-        ),
+        (lambda: keras.Sequential([keras.layers.Dropout(0.5, name="inner")], name="block"), r"'inner' \(Dropout\)"),
         (
             lambda: keras.layers.SpectralNormalization(keras.layers.Dense(4), name="s"),
             r"'s' \(SpectralNormalization\).*constraints\.spectral_norm",
@@ -35,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("cpus")
 )
 @pytest.mark.parametrize("role", ["generator", "critic"])
 def test_layers_that_go_wrong_under_replicas(make, message, role):
-    with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}'s layer {message}"):
+    with pytest.raises(IncompatibleError, match=rf"The {role}'s layer {message}"):
         TrainingState(small(2, architecture=with_layer(role, make)))
 
 
@@ -81,7 +78,7 @@ class Weighed(keras.layers.Layer):
 )
 @pytest.mark.parametrize("role", ["generator", "critic"])
 def test_losses_of_layers_would_be_ignored(make, message, role):
-    with pytest.raises(ganlab.IncompatibleError, match=rf"The {role}.*{message}.*ignored.*weight_penalty"):
+    with pytest.raises(IncompatibleError, match=rf"The {role}.*{message}.*ignored.*weight_penalty"):
         Trainer(small(0, architecture=with_layer(role, make))).trace()
 
 
@@ -124,27 +121,22 @@ def latent(dimension):
 @pytest.mark.parametrize(
     ("part", "value", "kind", "message"),
     [
-        ("dataset", lambda: Sized(size=0), ganlab.ContractError, r"Sized\.size is 0; .*Is its source empty\?"),
-        ("dataset", lambda: Sized(size=2.0), ganlab.ContractError, r"Sized\.size is 2\.0"),
-        ("dataset", lambda: Sized(size=True), ganlab.ContractError, r"Sized\.size is True"),
-        ("dataset", lambda: Sized(sample_shape=2), ganlab.ContractError, r"Sized\.sample_shape is 2; .*\(d,\)"),
-        ("dataset", lambda: Sized(sample_shape=()), ganlab.ContractError, r"Sized\.sample_shape is \(\)"),
-        ("dataset", lambda: Sized(sample_shape=(None, 2)), ganlab.ContractError, r"sample_shape is \(None, 2\)"),
-        ("dataset", ganlab.Dataset, ganlab.ContractError, r"Dataset\.sample_shape is None"),
-        ("architecture", Unsized, ganlab.ContractError, r"Unsized\.latent_dim is None; .*at least 1"),
-        ("architecture", lambda: latent(-1), ganlab.ContractError, r"Layers\.latent_dim is -1"),
-        ("architecture", lambda: latent("8"), ganlab.ContractError, r"Layers\.latent_dim is '8'"),
-        (
-            "strategy",
-            lambda: "mirrored",
-            ganlab.ConfigError,
-            r"strategy is 'mirrored', of type str; .*tf\.distribute\.St",
-        ),
-        ("loss", lambda: ganlab.Dataset, ganlab.ConfigError, r"must be a ganlab\.Loss: call it"),
-        ("critic_optimizer", lambda: "adam", ganlab.ConfigError, r"must be a keras\.optimizers\.Optimizer"),
-        ("constraints", GradientNormalization, ganlab.ConfigError, r"must be a list of ganlab\.Constraint .*brackets"),
-        ("constraints", lambda: [1], ganlab.ConfigError, r"constraints is 1, of type int; it must be a ganlab\.Constr"),
-        ("evaluators", lambda: None, ganlab.ConfigError, r"evaluators is None; it must be a list of ganlab\.Evaluator"),
+        ("dataset", lambda: Sized(size=0), ContractError, r"Sized\.size is 0; .*Is its source empty\?"),
+        ("dataset", lambda: Sized(size=2.0), ContractError, r"Sized\.size is 2\.0"),
+        ("dataset", lambda: Sized(size=True), ContractError, r"Sized\.size is True"),
+        ("dataset", lambda: Sized(sample_shape=2), ContractError, r"Sized\.sample_shape is 2; .*\(d,\)"),
+        ("dataset", lambda: Sized(sample_shape=()), ContractError, r"Sized\.sample_shape is \(\)"),
+        ("dataset", lambda: Sized(sample_shape=(None, 2)), ContractError, r"sample_shape is \(None, 2\)"),
+        ("dataset", ganlab.Dataset, ContractError, r"Dataset\.sample_shape is None"),
+        ("architecture", Unsized, ContractError, r"Unsized\.latent_dim is None; .*at least 1"),
+        ("architecture", lambda: latent(-1), ContractError, r"Layers\.latent_dim is -1"),
+        ("architecture", lambda: latent("8"), ContractError, r"Layers\.latent_dim is '8'"),
+        ("strategy", lambda: "mirrored", ConfigError, r"strategy is 'mirrored', of type str; .*tf\.distribute\.St"),
+        ("loss", lambda: ganlab.Dataset, ConfigError, r"must be a ganlab\.Loss: call it"),
+        ("critic_optimizer", lambda: "adam", ConfigError, r"must be a keras\.optimizers\.Optimizer"),
+        ("constraints", GradientNormalization, ConfigError, r"must be a list of ganlab\.Constraint .*brackets"),
+        ("constraints", lambda: [1], ConfigError, r"constraints is 1, of type int; it must be a ganlab\.Constr"),
+        ("evaluators", lambda: None, ConfigError, r"evaluators is None; it must be a list of ganlab\.Evaluator"),
     ],
 )
 def test_parts_without_valid_sizes_or_roles_are_refused(part, value, kind, message):
@@ -180,7 +172,7 @@ FIGURE = "evaluation/mode_coverage/modes"
 def test_settings_that_an_experiment_cannot_have_are_named(settings, message):
     if "evaluate_beside" in settings:
         settings = {**settings, "evaluators": [ganlab.component("evaluators", "mode_coverage")()]}
-    with pytest.raises(ganlab.GanlabError, match=message):
+    with pytest.raises(GanlabError, match=message):
         small(**settings)
 
 
@@ -209,7 +201,7 @@ def test_a_batch_larger_than_the_dataset_spans_epochs():
     ],
 )
 def test_batch_normalization_under_a_constraint_on_slopes(make, message):
-    with pytest.raises(ganlab.IncompatibleError, match=message):
+    with pytest.raises(IncompatibleError, match=message):
         TrainingState(small(0, architecture=Layers(critic=normalized_critic), constraints=[make()]))
 
 
@@ -227,13 +219,13 @@ def test_batch_normalization_under_a_constraint_on_slopes(make, message):
 @pytest.mark.parametrize("part", ["critic_optimizer", "generator_optimizer"])
 def test_optimizer_settings_that_depend_on_replicas(part, setting, value):
     optimizer = keras.optimizers.Adam(1e-3, **{setting: value})
-    with pytest.raises(ganlab.IncompatibleError, match=f"experiment.{part} sets {setting}"):
+    with pytest.raises(IncompatibleError, match=f"experiment.{part} sets {setting}"):
         TrainingState(small(0, **{part: optimizer}))
 
 
 def test_a_loss_scaling_optimizer():
     scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(1e-3, clipnorm=1.0))
-    with pytest.raises(ganlab.IncompatibleError, match=r"experiment\.critic_optimizer is a LossScaleOptimizer"):
+    with pytest.raises(IncompatibleError, match=r"experiment\.critic_optimizer is a LossScaleOptimizer"):
         TrainingState(small(0, critic_optimizer=scaled))
 
 
@@ -358,5 +350,5 @@ def test_recurrent_layers_with_dropout_draw_the_same_on_every_replica(rates):
     def critic(x):
         return keras.layers.Dense(1)(keras.layers.LSTM(3, **rates)(keras.layers.Reshape((2, 1))(x)))
 
-    with pytest.raises(ganlab.IncompatibleError, match=r"\(LSTMCell\) draws the same noise"):
+    with pytest.raises(IncompatibleError, match=r"\(LSTMCell\) draws the same noise"):
         TrainingState(small(0, architecture=Layers(critic=critic)))

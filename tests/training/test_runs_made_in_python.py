@@ -256,14 +256,8 @@ def own_parts():
 
 
 OTHERS = {
-    "argument of a constraint": (
-        lambda: {"constraints": [PairSlope(weight=4.0), typed()]},
-        r"weight=3\.0.*weight=4\.0",
-    ),
-    "no constraint": (
-        lambda: {"constraints": []},
-        r"constraints: 'PairSlope\(weight=3\.0\), Typed\(\)', and now not set",
-    ),
+    "constraint's argument": (lambda: {"constraints": [PairSlope(weight=4.0), typed()]}, r"weight=3\.0.*weight=4\.0"),
+    "no constraint": (lambda: {"constraints": []}, r"'PairSlope\(weight=3\.0\), Typed\(\)', and now not set"),
     "another constraint": (lambda: {"constraints": [constraint("gradient_penalty")]}, "and now 'gradient_penalty'"),
     "code": (
         lambda: {"constraints": [PairSlope(weight=3.0), typed(CELL.replace("2", "4"))]},

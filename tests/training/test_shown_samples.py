@@ -10,7 +10,7 @@ from PIL import Image
 from scipy.spatial.distance import jensenshannon
 
 import ganlab
-from ganlab import pictures
+from ganlab import component, pictures
 from ganlab.engine import sampler, shown
 from ganlab.lazy import tensorflow as tf
 
@@ -81,7 +81,7 @@ def test_an_error_in_show_is_one_message():
 
 
 def test_characters_are_what_they_show():
-    dataset = ganlab.component("datasets", "characters")()
+    dataset = component("datasets", "characters")()
     numbers = np.array([0, 1, 100, dataset.size - 1])
     x = dataset.examples(tf.constant(numbers), 0).numpy()
     assert x.shape == (4, *dataset.sample_shape)
@@ -93,10 +93,7 @@ def test_characters_are_what_they_show():
 
 def test_divergences_are_those_of_counted_pieces():
     """scipy's distance of the frequencies of strings, squared, in bits."""
-    dataset, evaluator = (
-        ganlab.component("datasets", "characters")(),
-        ganlab.component("evaluators", "ngrams")(examples=400),
-    )
+    dataset, evaluator = (component("datasets", "characters")(), component("evaluators", "ngrams")(examples=400))
     random = np.random.default_rng(0)
     real = dataset.examples(tf.range(400, dtype=tf.int64), 0).numpy()
     fake = np.where(random.random((200, 31, 1)) < 0.1, random.random((200, 31, 19)), real[:200]).astype(np.float32)
@@ -118,21 +115,21 @@ def test_divergences_are_those_of_counted_pieces():
 
 def test_divergences_of_what_is_no_text_are_refused():
     with pytest.raises(ganlab.IncompatibleError, match=r"counts up to 4 characters in a row, and the samples have"):
-        ganlab.component("evaluators", "ngrams")().evaluate(None, Series(), None)
+        component("evaluators", "ngrams")().evaluate(None, Series(), None)
 
 
 @pytest.mark.slow
 def test_a_character_model_learns_the_pieces_of_sentences(cpus):
     """Stated beforehand, of seed 1: divergences of 1, 2 and 4 characters below .02, .15 and .45 bits."""
-    dataset = ganlab.component("datasets", "characters")()
-    architecture = ganlab.component("architectures", "text_resnet")(channels=32, blocks=1)
-    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3, beta_1=0.5, beta_2=0.9)
+    dataset = component("datasets", "characters")()
+    architecture = component("architectures", "text_resnet")(channels=32, blocks=1)
+    adam = component("optimizers", "adam")(learning_rate=1e-3, beta_1=0.5, beta_2=0.9)
     training = lab.Training(
         ganlab.experiment(
             dataset=dataset,
             architecture=architecture,
-            loss=ganlab.component("losses", "wasserstein")(),
-            constraints=[ganlab.component("constraints", "gradient_penalty")(weight=10.0)],
+            loss=component("losses", "wasserstein")(),
+            constraints=[component("constraints", "gradient_penalty")(weight=10.0)],
             strategy=lab.strategy(0),
             critic_optimizer=adam,
             generator_optimizer=adam,
@@ -144,7 +141,7 @@ def test_a_character_model_learns_the_pieces_of_sentences(cpus):
         )
     ).train(800)
     sample = sampler(training.trainer.experiment, training.trainer.state)
-    found = ganlab.component("evaluators", "ngrams")().evaluate(sample, dataset, None)
+    found = component("evaluators", "ngrams")().evaluate(sample, dataset, None)
     assert found["js1"] < 0.02
     assert found["js2"] < 0.15
     assert found["js4"] < 0.45

@@ -232,12 +232,7 @@ def lost(number):
 
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, StoppedError), (None, PluginError)])
 def test_an_error_that_a_signal_was_turned_into_counts_as_the_signal(number, error):
-    with (
-        pytest.raises(error),
-        signals() as received,
-        received.leaving(True),
-        plugin_code("evaluators.a", "evaluate"),
-    ):
+    with pytest.raises(error), signals() as received, received.leaving(True), plugin_code("evaluators.a", "evaluate"):
         lost(number)
 
 

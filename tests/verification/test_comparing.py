@@ -231,13 +231,7 @@ def test_variables_outside_the_scope_are_explained():
 
 @pytest.mark.parametrize(
     ("name", "by", "expected"),
-    [
-        (MEAN, 5e-5, False),
-        (MEAN, 5e-3, True),
-        (AVERAGED, 5e-5, False),
-        (AVERAGED, 5e-3, True),
-        (OUT, 5e-5, True),
-    ],
+    [(MEAN, 5e-5, False), (MEAN, 5e-3, True), (AVERAGED, 5e-5, False), (AVERAGED, 5e-3, True), (OUT, 5e-5, True)],
 )
 def test_moving_statistics_may_round_more_than_weights_but_not_by_a_percent(name, by, expected):
     after = iteration(1, 1).variables

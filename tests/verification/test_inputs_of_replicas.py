@@ -30,11 +30,7 @@ UNSEEDED = next(n for n, line in enumerate(PLUGIN.read_text().splitlines(), 1) i
 
 @pytest.mark.parametrize(
     "checked",
-    [
-        on_two,
-        lambda source: graph.check(source, iterations=1),
-        lambda source: microbatches.check(source, iterations=1),
-    ],
+    [on_two, lambda source: graph.check(source, iterations=1), lambda source: microbatches.check(source, iterations=1)],
     ids=["replicas", "graph", "microbatches"],
 )
 def test_random_numbers_of_a_plugins_own_are_named_with_their_line(experiments, checked):

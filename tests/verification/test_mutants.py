@@ -76,12 +76,7 @@ MUTANTS = {
         "noise",
         "its seed contains the replica, but must contain the example number",
     ),
-    "same_noise": (
-        "wgan_gp",
-        "identical noise",
-        "noise",
-        "identical on every replica: its seed lacks the example number",
-    ),
+    "same_noise": ("wgan_gp", "identical noise", "noise", "on every replica: its seed lacks the example number"),
     "clipping_on_one_replica": (
         "wgan",
         "projection on some replicas",
