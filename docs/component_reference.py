@@ -10,6 +10,7 @@ files as pages.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections import Counter
@@ -140,7 +141,9 @@ class Reference:
         command = _COMMANDS.get(kind, "").format(name)
         example = f"```sh\n{command}\n```" if command else f"```gin\n{self._example(selector)}```"
         parameters = self._parameters(component_data(selector, self.names))
-        lines = ""
+        made = getattr(self.names.make(selector), "__name__", "")
+        named = hasattr(importlib.import_module(f"ganlab.{kind}"), made)
+        lines = f"- in Python: `ganlab.{kind}.{made}`\n" if named else ""
         for metric, about in getattr(self.names.make(selector), "metric_help", {}).items():
             lines += f"- logs `{metric}`: {_prose(' '.join(about.split()))}\n"
         for page, row in self._rows[kind].get(name, []):
