@@ -14,6 +14,7 @@ from ganlab.plugins import manager as plugins
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugins" / "ganlab_builtin"
 FIRST_PARTY = {f"ganlab_{path.name}" for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
+FIRST_PARTY -= {"ganlab_layers"}  # which architectures import; they are no kind of component
 
 
 def first_party():

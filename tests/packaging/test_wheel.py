@@ -16,7 +16,9 @@ import ganlab
 from ganlab.config import shipped_gin_files
 
 ROOT = Path(__file__).parents[2]
-KINDS = {path.name for path in (ROOT / "plugins" / "ganlab_builtin").iterdir() if (path / "__init__.py").is_file()}
+BUILTIN = ROOT / "plugins" / "ganlab_builtin"
+# Layers are no kind of component: architectures import them.
+KINDS = {path.name for path in BUILTIN.iterdir() if (path / "__init__.py").is_file()} - {"layers"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
