@@ -21,6 +21,7 @@ NEEDED = {
     "architectures.with_head": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.with_side": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "constraints.augmentation_consistency": {"augmentation": None},
+    "features.onnx": {"path": "encoder.onnx"},
     "datasets.arrays": {"path": "data.npy"},
     "datasets.idx": {"images": "images"},
     "datasets.image_folder": {"path": "pictures"},

@@ -17,7 +17,8 @@ TEXTS = {
     *("datasets.arrays.path", "datasets.image_folder.path", "datasets.tfrecords.image", "datasets.tfrecords.label"),
     *("datasets.tfrecords.path", "datasets.tfds.name", "datasets.tfds.split", "datasets.tfds.key"),
     *("datasets.idx.images", "architectures.with_head.output", "architectures.with_side.side"),
-    *("features.inception.path", "losses.feature_matching.output", "strategies.tpu.address"),
+    *("features.inception.path", "features.onnx.output", "features.onnx.path"),
+    *("losses.feature_matching.output", "strategies.tpu.address"),
 }
 # Its networks are partly another's, which names the parameter.
 SHARED = {"architectures.lip_convnet.generator_normalization": "architectures.dcgan.generator_normalization"}

@@ -66,8 +66,13 @@ class KernelDistance(Distance):
             scale: What the distance is multiplied by.
             seed: Decides the noise that samples are drawn from, and the real examples.
             features: The space to measure in; None for pixels.
+
+        Raises:
+            ConfigError: There is no such kernel.
         """
         super().__init__(samples=samples, seed=seed, features=features)
+        if kernel not in ("polynomial", "gaussian"):
+            raise ganlab.ConfigError(f"evaluators.kid.kernel = {kernel!r} must be one of 'polynomial', 'gaussian'.")
         self.degree, self.kernel, self.sigma, self.unbiased, self.scale = degree, kernel, sigma, unbiased, scale
 
     def measure(self, x: np.ndarray, y: np.ndarray) -> float:

@@ -17,6 +17,11 @@ from ganlab_builtin.features import resizing
 
 _MOST = (1 << 31) - 1  # bytes that a message of protobuf can have
 _BATCH, _WIDEST = 50, 1024
+_WORDS = {
+    "filter": ("bicubic", "bilinear", "nearest"),
+    "range": ("unit", "signed", "bytes"),
+    "order": ("rgb", "bgr"),
+}
 _PROVIDERS = ("CUDAExecutionProvider", "CPUExecutionProvider")
 
 
@@ -59,8 +64,11 @@ class Onnx(ganlab.Features):
             unit_length: Whether vectors are scaled to length 1, as CMMD has those of CLIP.
 
         Raises:
-            ConfigError: The file does not exist, or there are not three values for three channels.
+            ConfigError: The file does not exist, a word is none of those, or there are not three values for three channels.
         """
+        for (name, known), word in zip(_WORDS.items(), (filter, range, order), strict=True):
+            if word not in known:
+                raise _refusal(name, word, f"must be one of {', '.join(map(repr, known))}.")
         self._path = Path(path).expanduser()
         if not self._path.is_file():
             raise _refusal("path", path, f"is not there: no file {str(self._path.absolute())!r}. Export one to it.")
