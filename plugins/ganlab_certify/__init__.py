@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ganlab_certify.certifying import Certified, certify, certify_model
     from ganlab_certify.distance import CertifiedDistance, certify_distance
     from ganlab_certify.interval import Lipschitz, Samples, W1Interval, w1_interval
+    from ganlab_certify.rounded import Rounding
     from ganlab_certify.rungs import Rung, ladder
     from ganlab_certify.two_samples import SampleDistance, sample_distance
 
@@ -19,6 +20,7 @@ _LAZY = {
     "certifying": ["Certified", "certify", "certify_model"],
     "distance": ["CertifiedDistance", "certify_distance"],
     "interval": ["Lipschitz", "Samples", "W1Interval", "w1_interval"],
+    "rounded": ["Rounding"],
     "rungs": ["Rung", "ladder"],
     "two_samples": ["SampleDistance", "sample_distance"],
 }
@@ -35,6 +37,7 @@ __all__ = [
     "Certified",
     "CertifiedDistance",
     "Lipschitz",
+    "Rounding",
     "Rung",
     "SampleDistance",
     "Samples",

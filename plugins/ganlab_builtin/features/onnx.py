@@ -64,7 +64,7 @@ class Onnx(ganlab.Features):
             unit_length: Whether vectors are scaled to length 1, as CMMD has those of CLIP.
 
         Raises:
-            ConfigError: The file does not exist, a word is none of those, or there are not three values for three channels.
+            ConfigError: The file does not exist, a word is not known, or channels have other than three values.
         """
         for (name, known), word in zip(_WORDS.items(), (filter, range, order), strict=True):
             if word not in known:
