@@ -33,11 +33,13 @@ class Architecture:
         scheduled: Parameters that may follow a schedule, by the names of their attributes, for example `("alpha",)`.
             Each is a number that generator or critic takes as its last inputs, `keras.Input((), name="alpha")`,
             `(n,)` float32: the value in the step of training, or of the checkpoint that samples are drawn from.
+        packing: How many rows that follow each other the critic scores together; rows of different packs are apart.
     """
 
     latent_dim: int
     conditional: bool = False
     scheduled: tuple[str, ...] = ()
+    packing: int = 1
 
     @takes_optional
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:

@@ -170,16 +170,17 @@ class ArchitectureConformance(TrainedConformance):
 
     @check()
     def test_rows_are_independent(self) -> None:
-        """In training, row i of the critic's scores depends on example i alone."""
+        """In training, row i of the critic's scores depends on example i alone, or on those of its pack (`packing`)."""
         critic = self._networks["critic"]
         if not critic.input_shape:
             pytest.skip("The critic has inputs beside examples, or others.")
         if critic.synchronizes:
             pytest.skip(f"{critic.synchronizes} mixes examples over all replicas; no constraint on examples allows it.")
-        x = _examples(self.make(), self._shape).examples(tf.range(4, dtype=tf.int64), 0)
+        pack = self.make().packing
+        x = _examples(self.make(), self._shape).examples(tf.range(4 * pack, dtype=tf.int64), 0)
         whole = self._output(critic, x).numpy()
         other = self._output(critic, tf.concat([-x[:1], x[1:]], axis=0)).numpy()
-        if not np.allclose(other[1:], whole[1:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
+        if not np.allclose(other[pack:], whole[pack:], rtol=1e-4, atol=1e-5 * np.abs(whole).max()):
             fail(
                 "A score of the critic changes when another example of the batch does: a layer mixes examples. Use "
                 "layers that normalize each example alone, for example ganlab.layers.LayerNormalization."
