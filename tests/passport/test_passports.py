@@ -152,6 +152,7 @@ def test_a_file_is_written_and_checked_and_not_believed(tmp_path):
 # By component, what it takes that the networks of passports do not have.
 REFUSED = {
     "constraints.augmentation_consistency": "no default",
+    "constraints.transport_cost": "needs latent vectors of",
     "losses.ali": "encoder",
     "losses.cycle": "source_critic",
     "losses.info": "category",
