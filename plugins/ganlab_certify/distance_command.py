@@ -35,7 +35,7 @@ from ganlab_certify.sample_files import SampleRows, read_folder, read_rows
     type=click.IntRange(16),
     default=16_384,
     show_default=True,
-    help="At most so many rows of each choose functions, and so many bound.",
+    help="The most rows of each that choose functions, and the most that bound.",
 )
 @click.option(
     "--confidence",

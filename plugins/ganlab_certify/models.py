@@ -54,7 +54,7 @@ def _scored(model: keras.Model) -> keras.Model:
 
 
 def guarded(path: Path, read: Callable[[], Any], purpose: str = "certified") -> Any:
-    """What a reader of a stranger's file returns; whatever it raises becomes one sentence."""
+    """The result of a reader of a stranger's file; any error that it raises becomes one sentence."""
     try:
         return read()
     except GanlabError:

@@ -20,7 +20,7 @@ _SUMS = 2.0**-23
 
 @dataclass(frozen=True)
 class Rounding:
-    """What the precision of training adds to a critic's certificate L, which is of the map in float32.
+    """How rounding in the precision of training loosens a certificate L, which holds for the critic in float32.
 
     For points x and y of norm up to `radius`, rounded scores have `|f(x) - f(y)| <= L |x - y| + 2 error`. So slopes
     between points at least d apart are at most `L + 2 error / d`. Nothing bounds those between nearer points.

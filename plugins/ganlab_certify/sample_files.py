@@ -53,7 +53,7 @@ def read_rows(path: Path, key: str | None = None) -> SampleRows:
 
 
 def read_folder(folder: Path, side: int | None, most: int) -> SampleRows:
-    """The images of a folder in [-1, 1], as `ganlab evaluate --folder` takes them; any so many of a larger folder.
+    """The images of a folder in [-1, 1], as `ganlab evaluate --folder` takes them; a random part of a larger folder.
 
     Args:
         folder: The folder.

@@ -14,7 +14,7 @@ from ganlab_certify.interval import MATCHED, Samples, W1Interval, w1_interval
 # Of the rows' range, added on each side to the box in which both distributions are assumed to lie.
 _MARGIN = 0.25
 _FEWEST, _PERMUTATIONS = 16, 999
-# A distribution of at most so many rows may be given as a whole. Numbers of a sample that are held in float64.
+# The most rows of a distribution that is given as a whole, and the most numbers of a sample that float64 holds.
 _WHOLE, _NUMBERS = 16_384, 2**28
 
 

@@ -27,3 +27,10 @@ def test_each_example_gets_the_score_of_its_pack(inner, shape):
 def test_conditional_networks_are_refused():
     with pytest.raises(ganlab.ConfigError, match=r"DCGAN is conditional, and a pack has no label"):
         packed("dcgan", labels="projection")
+
+
+def test_what_is_built_around_it_is_packed_too():
+    _, wrapped = packed("mlp", width=8)
+    assert [
+        ganlab.component("architectures", name)(architecture=wrapped).packing for name in ("latents", "packed")
+    ] == [3, 6]

@@ -20,6 +20,7 @@ class Around(ganlab.Architecture):
         """Takes the architecture."""
         self.architecture = architecture
         self.latent_dim, self.conditional = architecture.latent_dim, architecture.conditional
+        self.packing = architecture.packing
         if type(self).latent is ganlab.Architecture.latent:
             self.latent = architecture.latent  # type: ignore[method-assign]
 

@@ -38,13 +38,13 @@ class Packed(Around):
                 f"architectures.packed.architecture = {type(architecture).__name__} is conditional, and a pack has no "
                 "label. Use an architecture without labels."
             )
-        self.packing = packing
+        self._count, self.packing = packing, packing * architecture.packing
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
         """A model `(n, *sample_shape) -> (n, 1)`, n a multiple of `packing`."""
         *sides, channels = sample_shape
-        inner = super().critic((*sides, self.packing * channels), classes)
+        inner = super().critic((*sides, self._count * channels), classes)
         sample = keras.Input(sample_shape, name="sample")
-        packs = keras.ops.moveaxis(keras.ops.reshape(sample, (-1, self.packing, *sample_shape)), 1, -2)
+        packs = keras.ops.moveaxis(keras.ops.reshape(sample, (-1, self._count, *sample_shape)), 1, -2)
         scores = inner(keras.ops.reshape(packs, (-1, *inner.inputs[0].shape[1:])))
-        return keras.Model(sample, keras.ops.repeat(scores, self.packing, axis=0), name="critic")
+        return keras.Model(sample, keras.ops.repeat(scores, self._count, axis=0), name="critic")
