@@ -81,17 +81,9 @@ class Beside:
         self._send((step, checkpoint.resolve()))
 
     def answer(self, *, wait: bool = False) -> tuple[Evaluated, dict[str, str | None]] | None:
-        """The evaluation that was asked for, and the evaluators' reports.
+        """The evaluation that was asked for, and the evaluators' reports; None if it is not ready or not asked for.
 
-        Args:
-            wait: Whether to wait for it.
-
-        Returns:
-            None if it is not ready, or nothing was asked for.
-
-        Raises:
-            GanlabError: It failed, or the process ended, or could not make the experiment, or a plugin in it has not
-                answered within its limit.
+        A process that failed or hangs is a `GanlabError`.
         """
         wait = wait and self.asked is not None
         while True:

@@ -31,9 +31,6 @@ _GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
 def check_index(folder: Path) -> None:
     """Checks that an index is one that TensorFlow writes for its data file.
 
-    Args:
-        folder: A checkpoint's folder.
-
     Raises:
         ValueError: It is not.
         RunError: A file is not a regular one of the folder, or the index is too large.

@@ -55,15 +55,7 @@ class Evaluation(Reports):
         self._real: np.ndarray | None = None
 
     def __call__(self, step: int, run: RunDirectory | None) -> Evaluated:
-        """Evaluates the generator as it is.
-
-        Args:
-            step: Generator updates done.
-            run: The run that is trained, or None before there is one.
-
-        Raises:
-            ContractError: An evaluator or a bound returns something invalid.
-        """
+        """Evaluates the generator as it is; `run` is None before there is one."""
         experiment = self._experiment
         with _scope(experiment.strategy):
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
@@ -104,12 +96,6 @@ class Evaluation(Reports):
 def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:
     """A grid of samples with a row for each class, the one that `ganlab sample` draws.
 
-    Args:
-        sample: The sampler of a conditional generator.
-        seed: The seed of the latent vectors.
-        columns: Samples of each class.
-        rows: The most classes; the first ones are shown.
-
     Returns:
         The samples, `(rows * columns, *sample_shape)`, and the columns.
     """
@@ -125,12 +111,7 @@ def measured(
     dataset: Dataset,
     run: RunDirectory | None,
 ) -> dict[str, float]:
-    """The figures of evaluators, by `<evaluator>/<figure>`.
-
-    Raises:
-        ContractError: One of them does not return a dict of numbers.
-        PluginError: One of them fails.
-    """
+    """The figures of evaluators, by `<evaluator>/<figure>`."""
     figures: dict[str, float] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "evaluate"):
@@ -142,12 +123,7 @@ def measured(
 def declared_limits(
     names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
 ) -> dict[str, list[float | None]]:
-    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit.
-
-    Raises:
-        ContractError: One of them does not return a dict of pairs of numbers.
-        PluginError: One of them fails.
-    """
+    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit."""
     limits: dict[str, list[float | None]] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "limits"):
@@ -169,13 +145,7 @@ def declared_limits(
 def diagnosed(
     names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
 ) -> dict[str, str | None]:
-    """The problems that evaluators report, by evaluator name; None where one reports nothing.
-
-    Args:
-        names: The names of the evaluators.
-        evaluators: The evaluators, after their evaluation.
-        figures: The figures that `measured` returned.
-    """
+    """The problems that evaluators report of what they `measured`, by evaluator; None where one reports nothing."""
     complaints: dict[str, str | None] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         prefix = f"{name}/"

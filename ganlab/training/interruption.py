@@ -68,14 +68,7 @@ class Received(Collector):
 
     @contextlib.contextmanager
     def leaving(self, allowed: bool) -> Iterator[None]:
-        """Context manager: a signal abandons the work inside at once, unless it is `undisturbed`.
-
-        Args:
-            allowed: Whether the work may be abandoned; if not, signals wait.
-
-        Raises:
-            StoppedError: A signal arrives, or has arrived before.
-        """
+        """Context manager: a signal abandons the work inside at once, if `allowed` and not `undisturbed`."""
         self._leaving = allowed
         try:
             if allowed and self.received:

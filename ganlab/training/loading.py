@@ -108,11 +108,7 @@ def evaluate(
 
 
 def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
-    """The given evaluators; those given by name are made with the settings of the run's file.
-
-    Raises:
-        ConfigError: An item is neither an evaluator nor a name, or the name is unknown.
-    """
+    """The given evaluators; those given by name are made with the settings of the run's file."""
     items = [given] if isinstance(given, (str, Evaluator)) else given
     if not isinstance(items, Iterable):
         items = [items]
@@ -140,10 +136,6 @@ def keep_precision(trained: Trained) -> None:
 
 def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     """The checkpoint of a step, the best by `experiment.keep_best`, or the newest; its files are read and checked.
-
-    Args:
-        run: The run.
-        step: A step, "best", or None for the newest.
 
     Raises:
         RunError: There is none, it is damaged, or the run's folder is not as ganlab wrote it.

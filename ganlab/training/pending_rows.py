@@ -27,12 +27,7 @@ class Rows:
         self.pending = np.zeros((0, replicas, len(self._metrics)), np.float32)
 
     def add(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
-        """Takes iterations and yields the rows that they complete.
-
-        Args:
-            first: Generator updates done before the first of these iterations.
-            values: `(iterations, replicas, metrics)`.
-        """
+        """Takes `(iterations, replicas, metrics)` after step `first`, and yields the rows that they complete."""
         start = first - len(self.pending)
         values = np.concatenate([self.pending, values])
         done = start + len(values)
@@ -55,13 +50,9 @@ class Rows:
         return row
 
     def breaking(self, first: int, values: np.ndarray) -> Iterator[list[Record]]:
-        """Takes iterations the last of which broke the run, and yields rows that show what grew.
+        """Takes iterations after step `first`, the last of which broke the run, and yields rows that show what grew.
 
         The breaking iteration has a row of its own: averaged with it, the finite values before it would be lost.
-
-        Args:
-            first: Generator updates done before the first of these iterations.
-            values: `(iterations, replicas, metrics)`.
         """
         yield from self.add(first, values[:-1])
         step = first + len(values)

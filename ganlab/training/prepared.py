@@ -76,21 +76,12 @@ class Preparation:
     def __init__(
         self, experiment: Experiment, screen: Console, as_run: AsRun, make_trainer: Callable[[Experiment], Trainer]
     ) -> None:
-        """Looks at the experiment's data and code.
-
-        Raises:
-            GanlabError: The dataset's fingerprint cannot be computed.
-        """
+        """Looks at the experiment's data and code."""
         self._experiment, self._screen, self._as_run, self._make_trainer = experiment, screen, as_run, make_trainer
         self._origins = Origins(experiment.dataset, experiment.recipe, experiment.source)
 
     def new(self, folder: Path, held: contextlib.ExitStack) -> Prepared:
-        """Creates a run.
-
-        Args:
-            folder: Its directory, which does not exist.
-            held: Keeps the run locked.
-        """
+        """Creates a run in a directory that does not exist; `held` keeps it locked."""
         self._build(resume=False)
         started = self._start_from(None)
         tags = self._tried()
@@ -101,13 +92,7 @@ class Preparation:
         return Prepared(run, self._trainer, self._evaluation, self._schedule, tags=tags)
 
     def resumed(self, run: RunDirectory, held: contextlib.ExitStack, *, allow_changes: bool) -> Prepared:
-        """Restores a run's newest sound checkpoint, or begins the run again if it has none.
-
-        Args:
-            run: The run.
-            held: Keeps it locked.
-            allow_changes: Whether the experiment, its code and its data may have changed.
-        """
+        """Restores a run's newest sound checkpoint, or begins the run again if it has none; `held` keeps it locked."""
         changes, extends = self._check_resumable(run, allow_changes)
         with written(run):
             held.enter_context(locked(run, self._screen.warning))
@@ -136,12 +121,7 @@ class Preparation:
         return Prepared(run, self._trainer, self._evaluation, self._schedule, checkpoint, past, tags)
 
     def worker(self, before: RunDirectory | None, *, allow_changes: bool) -> Prepared:
-        """Does as the chief does, in a folder that is removed with the run.
-
-        Args:
-            before: The chief's run if it is resumed.
-            allow_changes: Whether the experiment, its code and its data may have changed.
-        """
+        """Does as the chief does, which may resume the run `before`, in a folder that is removed with the run."""
         if before is not None:
             self._check_resumable(before, allow_changes)
         self._build(resume=before is not None)
@@ -189,11 +169,6 @@ class Preparation:
 
     def _go_back(self, run: RunDirectory, *, allow_changes: bool, repair: bool) -> Checkpoint | None:
         """Gives the trainer the state of a run's newest sound checkpoint.
-
-        Args:
-            run: The run.
-            allow_changes: Whether to accept other metrics or replicas than the checkpoint's.
-            repair: Whether to put damaged checkpoints aside, as the chief does.
 
         Returns:
             The checkpoint, or None if there is none and the run starts again.
@@ -250,9 +225,6 @@ def create(
         started: What is recorded of the run whose weights it begins with.
         fill: Writes what the directory has besides from the first moment on.
         **more: Further fields of run.json.
-
-    Raises:
-        RunError: It exists, or cannot be created.
     """
     recipe, dataset = experiment.recipe, experiment.dataset
     shapes = {name: shape for name, shape in experiment.facts.items() if name != "classes" and shape}

@@ -16,26 +16,14 @@ from ganlab.training.graph.trainer import Trainer
 
 
 class Origins:
-    """Data, code and environment of one `train` call.
-
-    Attributes:
-        fields: Each of them under its name in run.json.
-    """
+    """Data, code and environment of one `train` call: `fields` has each under its name in run.json."""
 
     def __init__(self, dataset: Dataset, recipe: Recipe, source: Dataset | None = None) -> None:
-        """Looks at the data and the code.
-
-        Raises:
-            GanlabError: The dataset's fingerprint cannot be computed.
-        """
+        """Looks at the data and the code."""
         self.fields: dict[str, Any] = {DATA: data_of(dataset, source), CODE: of_parts(recipe)}
 
     def of_trainer(self, trainer: Trainer) -> None:
-        """Looks at the environment, and makes sure that all workers have the same data and code.
-
-        Raises:
-            RunError: They differ between workers.
-        """
+        """Looks at the environment, and makes sure that all workers have the same data and code."""
         self.fields[ENVIRONMENT] = environment(plugins.current().rows, trainer.compiled)
         if not trainer.alike(essence(self.fields[DATA], self.fields[CODE])):
             raise RunError(
@@ -44,11 +32,7 @@ class Origins:
             )
 
     def news(self, info: Mapping[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-        """The fields that run.json needs because data, code or environment are unrecorded or differ.
-
-        Args:
-            info: The contents of run.json.
-            say: Called with one sentence each for a different environment and for data or code not recorded before.
+        """The fields that run.json needs because data, code or environment are unrecorded or differ; `say` names each.
 
         Returns:
             Data, code and environment, each if it differs from the last record, and `environment_changes`.

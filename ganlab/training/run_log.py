@@ -67,9 +67,6 @@ class RunLog:
                 called if the charts are not written yet.
             past: What of an earlier `train` of this run stays; None for a new run.
             stopping: Whether the run is to stop, so that it does not wait long for trackers.
-
-        Raises:
-            OSError: A file cannot be read or written.
         """
         info = run.info
         keep, rows = (None, None) if past is None else (past.keep, past.rows)
@@ -157,12 +154,7 @@ class RunLog:
         self._call_trackers("ganlab_metrics", run=self._run, records=list(late))
 
     def open(self, steps: int, done: int) -> None:
-        """Reports that training begins.
-
-        Args:
-            steps: Generator updates of the whole run.
-            done: How many of them are already done.
-        """
+        """Reports that training begins, of a run of `steps` with some done."""
         self._run.update(status="running", signal=None, error=None, timed_from=None, diverged_at=None)
         self._call_trackers("ganlab_run_start", run=self._run)
         self._screen.start(steps, done)
@@ -190,13 +182,7 @@ class RunLog:
         self._put("samples", step, png)
 
     def findings(self, step: int, looked: Looked, health: Sequence[str]) -> None:
-        """Writes the findings of diagnostics, except the figures, which are part of the step's row.
-
-        Args:
-            step: Generator updates done.
-            looked: The findings.
-            health: The problems that constraints and diagnostics report at present.
-        """
+        """Writes the findings of diagnostics and the problems reported now; figures are part of the step's row."""
         for tag, values in looked.histograms.items():
             self._writers.histogram(step, tag, values)
         for tag, png in looked.pictures.items():

@@ -26,10 +26,6 @@ def check_same_settings(experiment: Experiment, *, resume: bool) -> None:
 
     Before any variable is made: the values that the others hand over for one of another shape would be waited for.
 
-    Args:
-        experiment: This worker's experiment.
-        resume: Whether this worker resumes a run.
-
     Raises:
         ConfigError: They differ; the message names those of this worker that others do not have.
         WorkerLostError: Another worker is gone.

@@ -83,11 +83,7 @@ class Session:
         self._actions: tuple[Action, ...] = (self._evaluate, diagnose, best, self._log, self._save, self._profile)
 
     def train(self) -> None:
-        """Trains until the end, a signal or a failure, and records in run.json which of these it was.
-
-        Raises:
-            TrainingFailedError: Training could not continue.
-        """
+        """Trains until the end, a signal or a failure, and records in run.json which of these it was."""
         try:
             with written(self._run):
                 self._train()

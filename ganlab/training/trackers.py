@@ -25,16 +25,7 @@ class Trackers:
     def __init__(
         self, plugins: Plugins, say: Callable[[str], None], stopping: Callable[[], bool] = lambda: False
     ) -> None:
-        """Takes the plugins.
-
-        Args:
-            plugins: The loaded plugins.
-            say: Called with a sentence about a plugin that fails, exits or does not answer; once for the same failure.
-            stopping: Whether the run is to stop, so that it does not wait long for any plugin.
-
-        Raises:
-            ConfigError: The limit in the environment is invalid.
-        """
+        """Takes the plugins; `say` is called once for the same failure, and a run that is `stopping` waits for none."""
         self._plugins, self._say, self._stopping = plugins, say, stopping
         self._limit, self._here = limit(_LIMIT), _here()
         self._threads: dict[str, _Thread] = {}

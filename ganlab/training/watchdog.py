@@ -35,12 +35,9 @@ class Watch:
     """
 
     def __init__(self, received: Received, say: Callable[[str], None], *, alone: bool) -> None:
-        """Takes the signals and the callback for notices.
+        """Takes the signals, what to call with notices, and whether a signal ends the running code.
 
-        Args:
-            received: The signals that arrived.
-            say: Called with a sentence about a plugin that has not answered for long.
-            alone: Whether a signal ends the running code; other processes that train with this one would wait for it.
+        Where other processes train with this one, it does not: they would wait for it.
         """
         self._received, self._say, self._alone = received, say, alone
         self._limit = limit(LIMIT)

@@ -11,13 +11,7 @@ from ganlab.training.actions.action import Action, Moment
 
 
 class Best(NamedTuple):
-    """A step and the figure that makes it the best one.
-
-    Attributes:
-        metric: The figure's tag.
-        step: Generator updates done.
-        value: The figure.
-    """
+    """A step and the figure that makes it the best one."""
 
     metric: str
     step: int
@@ -25,11 +19,7 @@ class Best(NamedTuple):
 
 
 class KeepBest(Action):
-    """Compares each evaluation with the best so far, whose checkpoint stays beside the newest ones.
-
-    Attributes:
-        best: The best step so far, or None.
-    """
+    """Compares each evaluation with the best so far, whose checkpoint stays beside the newest ones."""
 
     can_wait = True  # it compares the figures of an evaluation, which can
 
@@ -66,15 +56,7 @@ class KeepBest(Action):
 
 
 def check_metric(keep_best: str, figures: list[str]) -> None:
-    """Refuses to keep the best by a figure that there is not.
-
-    Args:
-        keep_best: `experiment.keep_best`.
-        figures: The tags of its evaluators' figures.
-
-    Raises:
-        ConfigError: It names another, or is short for several.
-    """
+    """Refuses to keep the best by a tag that is not one of the evaluators' figures, or is short for several."""
     metric = keep_best.rpartition(":")[0]
     if metric and not one_meant(metric, figures, f"experiment.keep_best = {keep_best!r}"):
         known = nearest(metric, figures) or f" Figures: {', '.join(figures) or 'none, for lack of evaluators'}."

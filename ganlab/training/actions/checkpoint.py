@@ -40,18 +40,7 @@ class SaveCheckpoint(Action):
         evaluate: Evaluate,
         kept: Mapping[str, Kept],
     ) -> None:
-        """Takes what it saves.
-
-        Args:
-            trainer: Holds the variables.
-            run: The run, whose run.json names the best step.
-            run_log: Holds the warnings, and counts the rows.
-            checkpoints: The run's.
-            log: Holds the iterations since the last row.
-            best: Knows the step whose checkpoint stays.
-            evaluate: May evaluate checkpoints beside training.
-            kept: What else has state, by its key in checkpoints.
-        """
+        """Takes what it saves."""
         self.every = trainer.experiment.checkpoint_every
         self._trainer, self._run, self._run_log, self._checkpoints = trainer, run, run_log, checkpoints
         self._log, self._best, self._evaluate, self._kept = log, best, evaluate, kept

@@ -87,11 +87,7 @@ class EvaluateBeside(Evaluate):
         return super().due(now) or (saved and self.outstanding)
 
     def look(self) -> None:
-        """Takes the evaluation if it has come.
-
-        Raises:
-            GanlabError: It failed, or the process cannot make the experiment.
-        """
+        """Takes the evaluation if it has come."""
         self._take(wait=False)
 
     def __call__(self, now: Moment) -> None:

@@ -22,11 +22,7 @@ class Guard(Action):
         self._warnings = Warnings(critic.stack if critic else None, trainer.metrics)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
-        """Searches a chunk for metrics and variables that are not finite.
-
-        Args:
-            step: Generator updates done before it.
-            values: Its metrics, as `Trainer.train` returns them.
+        """Searches a chunk that began at `step` for metrics and variables that are not finite.
 
         Returns:
             The first bad iteration of the chunk, None if all metrics are finite; and the error to raise once that much
@@ -47,11 +43,7 @@ class Guard(Action):
             self._run_log.warn(row[0].step, warning)
 
     def __call__(self, now: Moment) -> None:
-        """Compares the replicas.
-
-        Raises:
-            TrainingFailedError: They differ by more than rounding.
-        """
+        """Compares the replicas; they may differ by rounding alone."""
         warning = check_replicas(list(self._trainer.state.variables()), self._trainer.sums, now.step)
         if warning:
             self._run_log.warn(now.step, warning)

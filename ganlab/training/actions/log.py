@@ -29,12 +29,7 @@ class Log(Action):
         return self._rows.pending
 
     def take(self, step: int, values: np.ndarray, each: Callable[[list[Record]], None]) -> list[Record]:
-        """Writes the rows that a chunk completes, except the one of its last step.
-
-        Args:
-            step: Generator updates done before it.
-            values: Its metrics, as `Trainer.train` returns them.
-            each: Called with each row before it is written.
+        """Writes the rows that a chunk after `step` completes, except that of its last step; `each` gets them first.
 
         Returns:
             The row of the chunk's last step, which may have more to come; empty if none is due there.
@@ -50,14 +45,7 @@ class Log(Action):
         return row
 
     def take_broken(self, step: int, values: np.ndarray, *, finite: bool, each: Callable[[list[Record]], None]) -> None:
-        """Writes all rows of the last chunk of a run that diverged, its last iterations too.
-
-        Args:
-            step: Generator updates done before it.
-            values: Its metrics up to the first bad iteration, which shows which of them are not finite.
-            finite: Whether they are all finite.
-            each: Called with each row before it is written.
-        """
+        """Writes all rows of the last chunk of a run that diverged; `values` end with the first bad iteration."""
         for records in self._rows.add(step, values) if finite else self._rows.breaking(step, values):
             each(records)
             self._run_log.row(records)

@@ -14,23 +14,14 @@ from ganlab.training.actions.action import Action, Moment
 
 
 class Span(NamedTuple):
-    """The iterations to trace.
-
-    Attributes:
-        first: Generator updates done before.
-        last: Generator updates done after.
-    """
+    """The iterations to trace: those after step `first`, up to step `last`."""
 
     first: int
     last: int
 
 
 def span(text: str) -> Span:
-    """The iterations that a text such as `20..25` means: those after step 20 up to step 25.
-
-    Raises:
-        ConfigError: It means none.
-    """
+    """The iterations that a text such as `20..25` means: those after step 20 up to step 25."""
     found = re.fullmatch(r"(\d{1,9})\.\.(\d{1,9})", text)
     if found is None or int(found[1]) >= int(found[2]):
         raise ConfigError(
@@ -48,13 +39,7 @@ class Profile(Action):
     """
 
     def __init__(self, wanted: Span | None, folder: Path, say: Callable[[str], None]) -> None:
-        """Prepares the trace.
-
-        Args:
-            wanted: The iterations; None for no trace.
-            folder: The run's folder.
-            say: Shows a message.
-        """
+        """Prepares the trace."""
         self._wanted, self._folder, self._say, self._tracing = wanted, folder, say, False
 
     def next(self, step: int) -> int | None:
@@ -75,12 +60,7 @@ class Profile(Action):
             self.start()
 
     def begin(self, step: int, steps: int) -> None:
-        """Begins the trace where training begins inside the span, or says that it will not come.
-
-        Args:
-            step: Generator updates done.
-            steps: Those of the whole run.
-        """
+        """Begins the trace where training begins inside the span, or says that it will not come."""
         if self._wanted is None:
             return
         if self._wanted.last <= step or self._wanted.first >= steps:

@@ -38,15 +38,7 @@ class DiagnosticSchedule(Reports):
     """Lets each diagnostic look when it is due."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
-        """Takes the diagnostics.
-
-        Args:
-            experiment: The experiment with the diagnostics.
-            state: The state that they look at.
-
-        Raises:
-            ContractError: The `every` of one is invalid.
-        """
+        """Takes the diagnostics."""
         names = experiment.component_names("diagnostics")
         super().__init__(names)
         self._experiment, self._state = experiment, state
@@ -73,20 +65,7 @@ class DiagnosticSchedule(Reports):
         return looked
 
     def __call__(self, step: int, *, evaluating: bool, last: bool) -> Looked | None:
-        """Lets the diagnostics that are due look.
-
-        Args:
-            step: Generator updates done.
-            evaluating: Whether an evaluation is due at this step.
-            last: Whether training ends here.
-
-        Returns:
-            Their findings, or None if neither a diagnostic nor an evaluation is due.
-
-        Raises:
-            PluginError: A diagnostic fails; the message names it.
-            ContractError: It returns something invalid.
-        """
+        """Lets the diagnostics that are due look; None if neither a diagnostic nor an evaluation is due."""
         due = {
             name: diagnostic
             for name, diagnostic in self._diagnostics.items()

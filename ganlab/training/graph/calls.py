@@ -53,11 +53,7 @@ class Calls:
         return {**as_outputs(self._last[1]), "score": scores}  # type: ignore[index]
 
     def checked_buffers(self) -> Tensors:
-        """The buffers after the calls so far.
-
-        Raises:
-            IncompatibleError: They are statistics of the whole batch, and a part of one has changed them.
-        """
+        """The buffers after the calls so far; refuses statistics of the whole batch that a part of one has changed."""
         changed = [name for name, value in self._before.items() if self.buffers[name] is not value]
         if changed and self._draws is not None and not self._draws.whole:
             raise of_whole_batch(f"The {self._network.role}'s {changed[0]!r}")
@@ -121,11 +117,7 @@ class Wrapped(Deferred):
 
 
 def given_to(network: Network, data: Tensors, x: Any) -> Tensors:
-    """The labels and other inputs that a network takes beside x; repeated if x has several batches, one after another.
-
-    Raises:
-        ContractError: The number of rows is not a multiple of the batch.
-    """
+    """The labels and other inputs that a network takes beside x; repeated if x has several batches in turn."""
     # A dict may leave out the latent vectors.
     names = ["labels"] * network.conditional + [*network.given] + ["latent"] * isinstance(x, Mapping)
     given = {name: data[at] for name in names for at in (name, SIDE + name) if at in data}

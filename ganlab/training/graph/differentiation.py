@@ -59,15 +59,9 @@ def explaining(*used: Network) -> Iterator[None]:
 
 
 def check(total: tf.Tensor, trained: Sequence[tf.Tensor], *used: Network) -> None:
-    """Looks for operations between the trained tensors and a loss where TensorFlow cuts the gradient off silently.
+    """Refuses operations between the trained tensors and a loss, of these networks, that silently cut the gradient off.
 
-    Args:
-        total: The loss; checked only in a graph.
-        trained: The tensors that it is differentiated by.
-        *used: The networks that it was computed with.
-
-    Raises:
-        IncompatibleError: There is one.
+    Only a graph is checked.
     """
     if not tf.is_symbolic_tensor(total):
         return

@@ -12,16 +12,7 @@ _LISTED = 5
 
 
 def check_finite_examples(dataset: Dataset, numbers: np.ndarray, examples: np.ndarray) -> None:
-    """Checks that some examples are finite.
-
-    Args:
-        dataset: The dataset that they come from.
-        numbers: Their numbers, int64 `(n,)`.
-        examples: `(n, ...)`.
-
-    Raises:
-        ContractError: One of them has a value that is not a finite number.
-    """
+    """Refuses examples of a dataset, `(n, ...)`, with these numbers, `(n,)`, if one has a value that is not finite."""
     finite = np.isfinite(examples).reshape(len(numbers), -1).all(axis=1)
     if not finite.all():
         listed = ", ".join(map(str, sorted(set(numbers[~finite].tolist()))[:_LISTED]))

@@ -171,11 +171,7 @@ def is_local(experiment: Experiment, communicates: str) -> bool:
 
 
 def may_compile(experiment: Experiment, communicates: str) -> bool:
-    """Whether a part can be compiled, given the name of what communicates with other replicas in it; empty for none.
-
-    Raises:
-        IncompatibleError: It cannot be compiled, though experiment.jit asks for it.
-    """
+    """Whether a part can be compiled, given the name of what communicates with other replicas in it; empty for none."""
     if is_local(experiment, communicates):
         return True
     if experiment.jit == "on":

@@ -67,18 +67,10 @@ def checksum(value: tf.Tensor) -> tf.Tensor:
 
 
 def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
-    """Checks that the replicas still hold the same variables.
-
-    Args:
-        names: The names of the variables.
-        sums: The sums over them.
-        step: Generator updates done, for the message.
+    """Checks that the replicas still hold the same variables, by the sums over them; an error names those that differ.
 
     Returns:
         A warning if replicas differ by rounding alone, as they may on different hardware; else an empty string.
-
-    Raises:
-        TrainingFailedError: Replicas differ by more; the message names the variables.
     """
     unequal = (sums.bits != sums.bits[:1]).any(axis=0)
     spread = sums.magnitudes.max(axis=0) - sums.magnitudes.min(axis=0)
@@ -96,11 +88,7 @@ def check_replicas(names: Sequence[str], sums: Sums, step: int) -> str:
 
 
 def check_finite(values: np.ndarray) -> int | None:
-    """How many iterations come before the first with a metric that is not finite; None if all are finite.
-
-    Args:
-        values: `(iterations, replicas, metrics)`.
-    """
+    """How many of the `(iterations, replicas, metrics)` come before one that is not finite; None if all are finite."""
     bad = np.argwhere(~np.isfinite(values).all(axis=(1, 2)))
     return int(bad[0][0]) if len(bad) else None
 
@@ -108,10 +96,7 @@ def check_finite(values: np.ndarray) -> int | None:
 def not_finite(variables: Mapping[str, tf.Variable], sums: Sums, infinite: Collection[str] = ()) -> list[str]:
     """The variables with a value that is not finite: the critic's come first, because it usually begins there.
 
-    Args:
-        variables: By name, in the order of the sums.
-        sums: The sums over the variables.
-        infinite: Names of variables that may hold infinity, though never NaN.
+    Those named in `infinite` may hold infinity, though never NaN.
     """
     names = []
     for (name, variable), largest in zip(variables.items(), np.abs(sums.magnitudes).max(axis=0), strict=True):

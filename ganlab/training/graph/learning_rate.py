@@ -39,12 +39,7 @@ class Followed(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def fill_decay_steps(config: Mapping[str, Any], updates: int) -> bool:
-    """Gives an optimizer's learning-rate schedule its number of updates; returns whether it takes one.
-
-    Args:
-        config: The optimizer's configuration; changed if the schedule has `decay_steps: None`.
-        updates: The updates that the run makes with it.
-    """
+    """Gives a schedule with `decay_steps: None` in an optimizer's configuration its number; whether there is one."""
     rate = config.get("learning_rate")
     if not isinstance(rate, dict) or rate["config"].get("decay_steps", 0) is not None:
         return False
@@ -53,12 +48,7 @@ def fill_decay_steps(config: Mapping[str, Any], updates: int) -> bool:
 
 
 def changed_by_steps(experiment: Experiment, before: int, done: int) -> list[str]:
-    """The schedules that would have had other values in the steps trained so far, had the run been of another length.
-
-    Args:
-        experiment: The experiment, with the steps of its new length.
-        before: The steps of its earlier length.
-        done: How many are trained.
+    """The schedules that would have had other values in the steps done so far, had the run been of the `before` length.
 
     Returns:
         What follows them, for example `critic_optimizer/learning_rate`.

@@ -32,11 +32,7 @@ class Magnitudes:
     """
 
     def __init__(self, *, constrained: bool) -> None:
-        """Begins with no rows.
-
-        Args:
-            constrained: Whether the critic has a constraint, for the remedy.
-        """
+        """Begins with no rows; a remedy depends on whether the critic has a constraint."""
         self._remedy = (
             "Lower the learning rates, or constrain the critic more."
             if constrained
@@ -60,10 +56,6 @@ class Magnitudes:
 
     def row(self, step: int, reduced: Mapping[str, float]) -> Iterator[tuple[str, str, bool]]:
         """Takes one logged row.
-
-        Args:
-            step: The step of the row.
-            reduced: Its values by tag.
 
         Yields:
             For each problem the tag, the complaint, and whether to report it at once: a loss that explodes is

@@ -50,9 +50,6 @@ def given_inputs(
     """The inputs of a model that get the conditions and the source of each row, by their names; `facts` has the shapes.
 
     Where the experiment has neither, and the model takes `count` inputs, first of `shape`, their names mean nothing.
-
-    Raises:
-        ConfigError: Such an input has no or another shape in the experiment.
     """
     given = {x.name: x for x in _inputs(model) if x.name in GIVEN}
     found = {name: facts.get(GIVEN[name][0]) for name in given}
@@ -118,11 +115,7 @@ def weighted_classes(model: keras.Model, given: Collection[str] = ()) -> int | N
 
 
 def outputs_of(role: str, maker: str, model: Any) -> tuple[str, ...]:
-    """The names of the outputs of a further network, `score` for one that returns scores alone.
-
-    Raises:
-        ContractError: It is no model, or its inputs are not known.
-    """
+    """The names of the outputs of a further network, `score` for one that returns scores alone."""
     if not _inputs(keras_model(role, maker, model)):
         raise ContractError(
             f"The {role} of {maker}, {model.name!r}, does not say what its inputs are. Make it by "

@@ -74,11 +74,7 @@ class Network:
         rematerialize: bool = False,
         numbers: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
-
-        Raises:
-            IncompatibleError: They cannot be.
-        """
+        """Takes a built model; with `rematerialize`, its activations in training are computed again backwards."""
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.side, self.outputs, self.input_shape, self.given = side, outputs, input_shape, given
@@ -113,10 +109,6 @@ class Network:
 
         Returns:
             The output, float32, a tensor or a dict of them, and the values of the buffers after the call.
-
-        Raises:
-            IncompatibleError: A layer adds a loss of its own.
-            PluginError: The model fails; the message names the place.
         """
         mapping = [(variable, weights[name]) for name, variable in self.weights.items()]
         mapping += [(variable, buffers[name]) for name, variable in self.buffers.items()]
@@ -177,15 +169,9 @@ class Network:
 
 
 def build_networks(experiment: Experiment) -> dict[str, Network]:
-    """Builds the networks of an experiment in the strategy's scope, their initial weights decided by the seed.
+    """Builds an experiment's networks by role in the strategy's scope, their initial weights decided by the seed.
 
-    Returns:
-        The networks by role.
-
-    Raises:
-        IncompatibleError: A layer cannot be right under replicas or under a constraint.
-        ContractError: A model has the wrong inputs or output shape, or a further network the wrong name or side.
-        ConfigError: A setting names a network that the architecture does not have.
+    Refuses layers that cannot be right under replicas or constraints, wrong shapes, and settings of other networks.
     """
     architecture, dataset = experiment.architecture, experiment.dataset
     shape = tuple(dataset.sample_shape)
@@ -234,9 +220,6 @@ def build_network(
     """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
 
     `facts` are the optional parameters of the architecture's methods.
-
-    Raises:
-        ConfigError: There is no such network.
     """
     _reset_names()
     with _seeded(0), _precision(precision):
@@ -363,11 +346,7 @@ def _precision(precision: str) -> Iterator[None]:
 
 
 def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> None:
-    """Refuses labels that are asked for and missing.
-
-    Raises:
-        IncompatibleError: The dataset has no labels, and the loss or the architecture needs them.
-    """
+    """Refuses a loss or an architecture that needs labels, of a dataset without them."""
     needing = selector_of(loss) if loss.labels else selector_of(architecture) if architecture.conditional else ""
     if needing and dataset.classes is None:
         raise IncompatibleError(

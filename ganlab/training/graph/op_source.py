@@ -120,11 +120,7 @@ def raised_at(traceback: TracebackType | None) -> Line | None:
 
 
 def innermost(frames: Sequence[tuple[str, int, str]]) -> Line | None:
-    """The innermost line that is the user's or a plugin's.
-
-    Args:
-        frames: Files, lines and functions, outermost first.
-    """
+    """The innermost line that is the user's or a plugin's, of files, lines and functions, outermost first."""
     for file, number, function in reversed(frames):
         if _is_users(file):
             return Line(_short_path(file), int(number), function, linecache.getline(file, number).strip())

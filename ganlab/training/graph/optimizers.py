@@ -21,11 +21,6 @@ _PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulati
 def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None) -> keras.optimizers.Optimizer:
     """Makes the optimizer of a role in scope: one made elsewhere would silently let replicas drift apart.
 
-    Args:
-        role: The role.
-        experiment: The experiment.
-        schedule: What its learning rate follows, or None.
-
     Raises:
         IncompatibleError: The experiment's optimizer has a setting that would be wrong, or without effect.
     """

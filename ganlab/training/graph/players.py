@@ -62,12 +62,7 @@ class Player:
         self.states = [{key: untrained(value) for key, value in group.items()} for group in states]
 
     def equip(self, experiment: Experiment, schedule: Schedule | None) -> None:
-        """Makes the averages and the optimizer, in the strategy's scope.
-
-        Args:
-            experiment: The experiment.
-            schedule: What the learning rate follows, or None.
-        """
+        """Makes the averages and the optimizer, in the strategy's scope."""
 
         def copies(group: Mapping[str, Any], kept: bool) -> dict[str, Any]:
             return {name: untrained(value) for name, value in read(group).items()} if kept else {}
@@ -152,9 +147,6 @@ class Player:
             gradients: The gradient at `values` over the global batch.
             values: Its values.
             optimizer: The optimizer as messages name it.
-
-        Raises:
-            ContractError: The optimizer returned other tensors than it was given.
         """
         shapes = [static_shape(x) for x in values.trained]
         with plugin_code(optimizer, "look_ahead"):
@@ -175,12 +167,7 @@ class Player:
             assign_changed(self.weights, self.stack.project(weights), weights)
 
     def named(self, values: PlayerValues, *, averages: bool = False) -> PlayerValues:
-        """Variables of it under the names that they have in checkpoints and messages.
-
-        Args:
-            values: The variables, for example `nest`.
-            averages: Whether to name weights, buffers and parameters as averages.
-        """
+        """Variables of it, for example `nest`, or `averages`, under their names in checkpoints and messages."""
         network, kind = self.role.name, self.stack.kind
         weights, buffers, parameters = _AVERAGES if averages else _VARIABLES
 
@@ -207,11 +194,7 @@ _AVERAGES = "average", "average_buffers", "average"
 
 
 def look_ahead(players: Sequence[Player]) -> bool:
-    """Whether the optimizers of all players look ahead.
-
-    Raises:
-        IncompatibleError: Those of some do: the step ahead is one of the whole game.
-    """
+    """Whether the optimizers of all players look ahead; all or none may: the step ahead is one of the whole game."""
     ahead = {hasattr(player.optimizer, "look_ahead"): written(player.role.optimizer) for player in players}
     if len(ahead) == 2:
         raise IncompatibleError(

@@ -13,16 +13,7 @@ from ganlab.training.graph.values import Tensors
 
 
 def tensors(called: str, method: str, values: Any) -> Tensors:
-    """A dict of tensors that a component's method returned.
-
-    Args:
-        called: The component as messages name it: "Constraint c".
-        method: The method.
-        values: What it returned.
-
-    Raises:
-        ContractError: It is not a dict.
-    """
+    """The dict of tensors that a method of a component, as messages name it, returned; anything else is refused."""
     if not isinstance(values, Mapping):
         raise ContractError(
             f"{called}'s {method} gave {type(values).__name__}; it must return a dict of names to tensors."
@@ -31,16 +22,9 @@ def tensors(called: str, method: str, values: Any) -> Tensors:
 
 
 def next_state(called: str, given: Any, state: Tensors, others: Collection[str] = ()) -> Tensors:
-    """The next state that `advance` returned: a constant in every gradient.
+    """The next state that `advance` returned, a constant in every gradient; names, shapes and dtypes are as before.
 
-    Args:
-        called: The component as messages name it.
-        given: What it returned.
-        state: The state before.
-        others: Further names that may be in it, and are left out.
-
-    Raises:
-        ContractError: It has other names, shapes or dtypes than the state before.
+    The names in `others` may be in it too, and are left out.
     """
     given = tensors(called, "advance", given)
     missing, unknown = set(state) - set(given), set(given) - set(state) - set(others)

@@ -20,11 +20,8 @@ _REFUSED = ("tf2xla conversion failed", "XLA compilation", "on XLA_", "No regist
 def is_program(experiment: Experiment) -> bool:
     """Whether XLA is to compile the iteration whole: as the experiment asks, or with "auto" on a single GPU.
 
-    There it saves launching every operation; on a CPU it gains nothing (docs/performance.md).
-
-    Raises:
-        IncompatibleError: The experiment asks for it, and several replicas train: they would have to communicate; or
-            steps have different updates.
+    There it saves launching every operation; on a CPU it gains nothing (docs/performance.md). Several replicas would
+    have to communicate, and steps must have the same updates.
     """
     alone = experiment.replicas == 1 and isinstance(
         experiment.strategy, (tf.distribute.OneDeviceStrategy, tf.distribute.MirroredStrategy)

@@ -23,18 +23,9 @@ def check_layers(
     constraints: Sequence[Constraint] = (),
     conditional: bool = False,
 ) -> None:
-    """Refuses layers that would go wrong silently.
+    """Refuses layers that would go wrong silently; the message says what to use instead.
 
-    Args:
-        role: The network's, for the message.
-        model: The built model.
-        input_shape: The shape of one example of its input; None for a model that says what its inputs are.
-        side: In whose update it is trained.
-        constraints: The network's constraints.
-        conditional: Whether it takes labels too.
-
-    Raises:
-        IncompatibleError: There is such a layer; the message names it and what to use instead.
+    `input_shape` is None for a model that says what its inputs are.
     """
     layers = [model, *layers_of(model)]
     for layer in layers:

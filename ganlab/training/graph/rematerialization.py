@@ -31,15 +31,7 @@ class Segments:
     """A model of Keras' layers, cut into segments."""
 
     def __init__(self, model: keras.Model, role: str) -> None:
-        """Cuts it.
-
-        Args:
-            model: A functional model, or a `keras.Sequential`.
-            role: "generator" or "critic", for errors.
-
-        Raises:
-            IncompatibleError: The layers of the model cannot be followed.
-        """
+        """Cuts a functional model, or a `keras.Sequential`; refuses one whose layers cannot be followed."""
         graph = getattr(model, "_functional", None) or model
         nodes = getattr(graph, "_nodes_by_depth", None)
         if not nodes or not type(model).__module__.startswith("keras."):
@@ -54,12 +46,7 @@ class Segments:
     def __call__(
         self, inputs: Any, mapping: Sequence[tuple[Any, tf.Tensor]], noise: NoiseSource | None
     ) -> tuple[Any, dict[int, tf.Tensor], bool]:
-        """Runs the model as in training.
-
-        Args:
-            inputs: The argument of its call.
-            mapping: Its variables, and the values that it computes with.
-            noise: The source that layers draw from; None for none.
+        """Runs the model as in training, with these values of its variables.
 
         Returns:
             Its output, the values of variables that layers would have assigned, by the variable's `id`, and whether a

@@ -255,11 +255,7 @@ _ON_EITHER = ("reparameterize", "transform", "weight_penalty", "project")
 
 
 def _check_spelling(selector: str, constraint: Constraint) -> None:
-    """Refuses a constraint that does nothing, and has a method whose name is nearly that of one that would.
-
-    Raises:
-        ContractError: It is such a constraint.
-    """
+    """Refuses a constraint that does nothing, and has a method whose name is nearly that of one that would."""
     methods = {name for name, value in vars(Constraint).items() if callable(value) and not name.startswith("_")}
     if any(getattr(getattr(constraint, name), "__func__", None) is not getattr(Constraint, name) for name in methods):
         return
@@ -272,11 +268,7 @@ def _check_spelling(selector: str, constraint: Constraint) -> None:
 
 
 def _check_network(name: str, constraint: Constraint, kind: str, of_critic: bool) -> None:
-    """Refuses a constraint that acts on the other network alone: here it would have no effect.
-
-    Raises:
-        IncompatibleError: It does.
-    """
+    """Refuses a constraint that acts on the other network alone: here it would have no effect."""
 
     def overrides(method: str) -> bool:
         return getattr(type(constraint), method) is not getattr(Constraint, method)
@@ -328,11 +320,7 @@ def _as_float32(what: str, value: tf.Tensor) -> tf.Tensor:
 
 
 def same_weights(called: str, method: str, before: Tensors, after: Mapping[str, tf.Tensor]) -> Tensors:
-    """Weights in the place of others: under the same names, of the same shapes and dtypes.
-
-    Raises:
-        ContractError: They are not; `called` names who gave them, and `method` where.
-    """
+    """Weights in the place of others; refuses other names, shapes or dtypes, by who gave them in which method."""
     after = tensors(called, method, after)
     if set(after) != set(before):
         raise ContractError(

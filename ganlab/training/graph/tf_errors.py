@@ -31,10 +31,6 @@ class WorkerLostError(TrainingFailedError):
 def translated_errors(experiment: Experiment, step: int) -> Iterator[None]:
     """Context manager: turns the errors of TensorFlow's operations into a `TrainingFailedError`.
 
-    Args:
-        experiment: The experiment in training.
-        step: Generator updates done before.
-
     Raises:
         TrainingFailedError: An operation failed; the message names the dataset if the data is at fault.
         WorkerLostError: Another worker is gone.

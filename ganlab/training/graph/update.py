@@ -87,12 +87,6 @@ class Update(abc.ABC):
     ) -> tuple[list[tf.Tensor], dict[str, Tensors], tuple[tf.Tensor, ...]]:
         """The part that `Gradients` runs.
 
-        Args:
-            draws: The source of random numbers.
-            log: Takes the metrics.
-            values: The values of all variables, the constraints' states advanced.
-            data: The rows.
-
         Returns:
             The gradient by `trained(values)`; the buffers of each network trained; in the critic's update the scores
             of real and of fake.
@@ -203,11 +197,7 @@ class Update(abc.ABC):
         return Objective(loss, _sum(penalties), _sum(of_weights))
 
     def tensors(self, gradients: Sequence[Any], trained: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The gradient as tensors.
-
-        Raises:
-            ContractError: None of it reaches a further network, which nothing trains.
-        """
+        """The gradient as tensors; refuses a further network that none of it reaches, which nothing trains."""
         left = list(gradients)
         for player in self.players:
             own, left = left[: len(player.trained)], left[len(player.trained) :]

@@ -42,15 +42,7 @@ def _over_measured(values: tf.Tensor, metric: Metric, updates: tf.Tensor) -> tf.
 
 
 def check_unique(of_critic: Sequence[Metric], of_generator: Sequence[Metric]) -> None:
-    """Refuses two metrics of one name.
-
-    Args:
-        of_critic: The metrics of a critic's update.
-        of_generator: Those of the generator's.
-
-    Raises:
-        ContractError: A tag is there twice.
-    """
+    """Refuses a tag that both a critic's and a generator's update log, or one of them twice."""
     by_update = [[metric.tag for metric in metrics] for metrics in (of_critic, of_generator)]
     tags = by_update[0] + by_update[1]
     twice = sorted({tag for tag in tags if tags.count(tag) > 1})
