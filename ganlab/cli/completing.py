@@ -41,13 +41,7 @@ def gin_files(ctx: click.Context, incomplete: str) -> Iterator[str]:
 
 
 def folders(ctx: click.Context, incomplete: str, *, marker: str = _RUN) -> Iterator[CompletionItem | str]:
-    """Paths of folders, and whole paths of the runs below the typed text, or below `runs` if nothing is typed.
-
-    Args:
-        ctx: Not used.
-        incomplete: The typed text.
-        marker: The file that marks a folder as a run.
-    """
+    """Folders, and whole paths of the runs, which a file `marker` marks, below the typed text, or else below `runs`."""
     yield CompletionItem(incomplete, type="dir")
     start = Path(incomplete or "runs/")
     begin = start if not incomplete or incomplete.endswith("/") else start.parent

@@ -89,12 +89,7 @@ def python_findings() -> Iterator[Finding]:
 
 
 def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Iterator[Finding]:
-    """Reports whether the packages are installed in versions that ganlab supports.
-
-    Args:
-        installed: Versions by package.
-        ranges: Supported versions by package, for example `>=2.20,<2.22`.
-    """
+    """Reports whether packages are installed, by these versions, in the ranges that ganlab supports."""
     builds = [name for name in _TENSORFLOW if name in installed]
     if not builds:
         yield Finding("tensorflow", "broken", f"not installed: {INSTALL_TENSORFLOW}")

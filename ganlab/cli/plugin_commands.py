@@ -87,12 +87,7 @@ def of_applications(own: Collection[str], prefix: str = "") -> Added:
 
 
 def of_hooks(loaded: plugins.Plugins, own: Collection[str]) -> Added:
-    """Asks the plugins for their commands.
-
-    Args:
-        loaded: The plugins.
-        own: The names that are taken, which cannot be replaced.
-    """
+    """Asks the plugins for their commands, whose names cannot replace the given ones."""
     rows = {row.name: row for row in loaded.rows if row.status == "loaded"}
     offers, failures = [], []
     for name, call in loaded.calls(HOOK):
@@ -110,12 +105,7 @@ def of_hooks(loaded: plugins.Plugins, own: Collection[str]) -> Added:
 
 
 def of_both(loaded: plugins.Plugins, own: Collection[str]) -> Added:
-    """The commands that applications add, and those of plugins' hooks.
-
-    Args:
-        loaded: The plugins.
-        own: The names of ganlab's own commands.
-    """
+    """The commands that applications add, and those of plugins' hooks."""
     first = of_applications(own)
     hooks = of_hooks(loaded, {*own, *first.commands})
     return Added(
@@ -127,11 +117,7 @@ def of_both(loaded: plugins.Plugins, own: Collection[str]) -> Added:
 
 
 def listed_in_sources(own: Collection[str]) -> dict[str, str]:
-    """The commands that hooks add, with their help texts, for `ganlab --help`: read from source code, not executed.
-
-    Args:
-        own: The names that are taken.
-    """
+    """The commands that hooks add, with their help texts, for `ganlab --help`: read from source code, not executed."""
     local = plugin_file_in(Path())
     offers, unread = [], {}
     for place in places(local=local.resolve() if local else None):
@@ -157,12 +143,7 @@ def in_use() -> plugins.Plugins:
 
 
 def summary(help_text: str, letters: int = 80) -> str:
-    """The first sentence of a command's help.
-
-    Args:
-        help_text: The whole help.
-        letters: Where to cut it.
-    """
+    """The first sentence of a command's help."""
     return click.Command(None, help=help_text).get_short_help_str(letters)
 
 

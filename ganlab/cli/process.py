@@ -38,16 +38,10 @@ def open_streams() -> None:
 
 
 def finish(command: Callable[[], Any]) -> int:
-    """Runs a command and returns its exit code.
+    """Runs a command as click does, which raises `SystemExit`, and returns its exit code.
 
-    A resource that the system refuses (disk space behind standard output, memory, threads) is reported in one
-    sentence on standard error.
-
-    Args:
-        command: The command as click runs it, which raises `SystemExit`.
-
-    Returns:
-        The exit code.
+    A resource that the system refuses (disk space behind standard output, memory, threads) is reported in one sentence
+    on standard error.
     """
     code: Any = 0
     try:

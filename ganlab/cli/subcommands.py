@@ -21,14 +21,7 @@ class CommandGroup(click.Group):
     def __init__(
         self, name: str | None = None, *, own: Mapping[str, str] | None = None, prefix: str = "", **settings: Any
     ) -> None:
-        """Makes a group.
-
-        Args:
-            name: Its name.
-            own: The commands of ganlab itself by name, each as `module:attribute`.
-            prefix: What the names of its entry points begin with, for example `plugins.`.
-            **settings: Those of `click.Group`.
-        """
+        """Makes a group of `own` commands, each as `module:attribute`, and of entry points with the prefix."""
         super().__init__(name, **settings)
         self.own, self.prefix = own or {}, prefix
 
@@ -79,13 +72,7 @@ class CommandGroup(click.Group):
 
 
 def write_rows(formatter: click.HelpFormatter, title: str, rows: Mapping[str, str]) -> None:
-    """Writes a section of commands.
-
-    Args:
-        formatter: Of the help.
-        title: Of the section.
-        rows: Help texts by the commands' names.
-    """
+    """Writes a section of commands: their names and help texts."""
     if rows:
         left = formatter.width - 6 - max(map(len, rows))
         with formatter.section(title):

@@ -15,15 +15,7 @@ from ganlab.plugins.recipes import Factory, selector_of
 
 
 def check_roles(settings: Mapping[str, Any]) -> None:
-    """Refuses a part that is not of its kind.
-
-    Args:
-        settings: The parts of an experiment, by name.
-
-    Raises:
-        ConfigError: A part does not have its role, or is one where several stand in a list.
-        ContractError: An attribute of a part hides one of its methods.
-    """
+    """Refuses a part that is not of its kind, one where several stand in a list, or whose attribute hides a method."""
     from ganlab.lazy import keras, tensorflow
 
     roles = {
@@ -88,11 +80,7 @@ def _check_methods(item: Any, role: type) -> None:
 
 
 def check_sizes(dataset: Dataset, architecture: Architecture) -> None:
-    """Refuses sizes that would otherwise cause an error deep inside TensorFlow.
-
-    Raises:
-        ContractError: The dataset's size or shape, or the latent dimension, is invalid.
-    """
+    """Refuses sizes that would otherwise cause an error deep inside TensorFlow."""
     name = selector_of(dataset)
     with plugin_code(name, "size"):
         size = getattr(dataset, "size", None)
@@ -122,11 +110,6 @@ def check_sizes(dataset: Dataset, architecture: Architecture) -> None:
 
 def check_division(sizes: Mapping[str, int], *, replicas: int, microbatches: int) -> None:
     """Refuses batches that do not divide equally.
-
-    Args:
-        sizes: The examples of a batch over all replicas, by the setting's name.
-        replicas: Over how many replicas they divide.
-        microbatches: Into how many parts each replica splits its share.
 
     Raises:
         IncompatibleError: A size does not divide; the message names one that does.

@@ -22,11 +22,7 @@ def default_of(part: str) -> str:
 
 
 def completed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an experiment with what is left out, and with datasets for data.
-
-    Raises:
-        GanlabError: A component cannot be made, or the data are not fit for training.
-    """
+    """The settings of an experiment with what is left out, and with datasets for data."""
     whole = dict(settings)
     for part in DEFAULTED:
         loss = whole.get("loss")

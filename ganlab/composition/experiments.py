@@ -165,11 +165,7 @@ class Experiment:
     start_from: Annotated[str, Local()] = ""
 
     def replace(self, **settings: Any) -> Experiment:
-        """This experiment with other settings, which are checked as those of a new one.
-
-        Raises:
-            GanlabError: As of `ganlab.experiment`.
-        """
+        """This experiment with other settings, which are checked as those of a new one."""
         return experiment(**{**{each.name: getattr(self, each.name) for each in fields(self)}, **settings})
 
     @property
@@ -283,11 +279,7 @@ experiment = _validated(Experiment)
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
-    """Checks the plain values of an experiment, as far as they are given, without TensorFlow.
-
-    Raises:
-        ConfigError: There is no such setting, or a value is out of its range.
-    """
+    """Checks the plain values of an experiment, as far as they are given, without TensorFlow."""
     for name, value in settings.items():
         if name not in parameters():
             raise ConfigError(f"experiment has no parameter {name!r}.{nearest(name, parameters())}")

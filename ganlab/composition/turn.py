@@ -34,11 +34,7 @@ class Turn:
 
     @classmethod
     def made(cls, critic: int | Schedule, generator: int, steps: int, *, waits: bool) -> Turn:
-        """The turn of a run of `steps`; the critic's updates may follow a schedule.
-
-        Raises:
-            ConfigError: A schedule gives a step no update.
-        """
+        """The turn of a run of `steps`; the critic's updates may follow a schedule."""
         if not isinstance(critic, Schedule):
             return cls(critic, generator, waits=waits)
         return cls(None, generator, _firsts(critic, steps), waits)
@@ -83,11 +79,7 @@ class Turn:
         return "the loss decides when the generator moves (`ready`)" if self.waits else ""
 
     def check_static(self, what: str, remedy: str, *, one: bool = False) -> None:
-        """Refuses something that takes all steps to have the same updates, perhaps a single one of the generator.
-
-        Raises:
-            IncompatibleError: They differ, or are others.
-        """
+        """Refuses something that takes all steps to have the same updates, perhaps a single one of the generator."""
         several = f"experiment.generator_steps is {self.generator}" if one and self.generator > 1 else ""
         if why := self.varies or several:
             same = "the same updates in each step" + ", one of them the generator's" * one

@@ -32,17 +32,11 @@ def shipped_gin_files() -> list[Path]:
 
 
 def find_gin_file(name: str | Path) -> Path:
-    """The experiment file that a name stands for.
+    """The experiment file that a name stands for; a path stays unchanged.
 
     Args:
         name: A path, or the name of a shipped file: `quickstart`, `quickstart.gin` and `gin/quickstart.gin` all name
             the same file.
-
-    Returns:
-        Its path, unchanged if `name` was a path.
-
-    Raises:
-        ConfigError: There is no such file.
     """
     path = _expanded(local(name))
     if _is_file(path):
@@ -59,11 +53,7 @@ def find_gin_file(name: str | Path) -> Path:
 
 
 def find_included(name: str, including: Path | None) -> Path:
-    """The file that an `include` line means: beside the including file, then shipped, then in the working directory.
-
-    Raises:
-        ConfigError: There is no such file.
-    """
+    """The file that an `include` line means: beside the including file, then shipped, then in the working directory."""
     beside = including.parent / name if including is not None else Path(name)
     if _is_file(beside):
         return beside

@@ -58,13 +58,7 @@ def load(
 
 @dataclass(frozen=True)
 class Variant:
-    """An experiment of a sweep.
-
-    Attributes:
-        recipe: The experiment.
-        used: The settings that have an effect in it.
-        unused: The reason, by setting name or by line, for each setting and line without effect.
-    """
+    """An experiment of a sweep, the settings that have an effect in it, and why others, or lines, have none."""
 
     recipe: Recipe
     used: Mapping[str, str]
@@ -108,10 +102,6 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
 
     Returns:
         The values by parameter, of the types that the factory requires.
-
-    Raises:
-        ConfigError: There is no such parameter, or a value is not of its type.
-        PluginError: There is no such component, or several plugins offer it.
     """
     component = current().component(kind, name)
     names = Names(current())
@@ -131,17 +121,7 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
 
 
 def takes_fractions(setting: str) -> bool | None:
-    """Whether a setting may be a fractional number, according to its annotation.
-
-    Args:
-        setting: Its name, as on the left of a binding.
-
-    Returns:
-        None if that is unknown: for a macro, or without an annotation.
-
-    Raises:
-        ConfigError: There is no such component or parameter.
-    """
+    """Whether a setting may be a fractional number, by its annotation; None if that is unknown, as for a macro."""
     selector, _, parameter = setting.rpartition("/")[2].rpartition(".")
     if not selector:
         return None

@@ -85,12 +85,7 @@ class MetricHelp:
 def explain_metric(name: str, names: Names) -> MetricHelp:
     """Explains a metric by its tag, as metrics.jsonl, run.json and TensorBoard have it.
 
-    Args:
-        name: The tag, optionally with `replica/<i>/` before it, or without the prefix of its kind.
-        names: The names of all components.
-
-    Raises:
-        ConfigError: Nothing logs such a metric; the message suggests metrics with similar names.
+    `replica/<i>/` may stand before it, and the prefix of its kind may be left out.
     """
     replica = _REPLICA.match(name)
     tag = name[replica.end() :] if replica else name

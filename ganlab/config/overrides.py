@@ -7,21 +7,12 @@ from collections.abc import Sequence
 
 
 class Override(str):
-    """`NAME=VALUE`, as for `--param`, that stands for another option.
-
-    Attributes:
-        origin: Its name in messages, for example `--seed 3`.
-    """
+    """`NAME=VALUE`, as for `--param`, that stands for another option, its `origin`, for example `--seed 3`."""
 
     origin: str
 
     def __new__(cls, text: str, origin: str) -> Override:
-        """Creates an override.
-
-        Args:
-            text: The override.
-            origin: Its name in messages.
-        """
+        """Creates an override."""
         override = super().__new__(cls, text)
         override.origin = origin
         return override

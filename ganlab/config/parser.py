@@ -147,12 +147,7 @@ class _Delegate(config_parser.ParserDelegate):
 def read(
     sources: Sequence[str | Path], params: Sequence[str], is_component: IsComponent, settings: Sequence[str] = ()
 ) -> Statements:
-    """Reads files with their includes, then `--param` strings, then settings in the same form.
-
-    Raises:
-        ConfigError: A file is missing, includes itself, is not gin or is too large; or a file in a run's folder
-            includes one from elsewhere.
-    """
+    """Reads files with their includes, then `--param` strings, then settings in the same form."""
     statements = Statements()
     reader = _Reader(statements, is_component)
     for source in sources:
@@ -180,13 +175,7 @@ class _Reader:
         self._statements, self._is_component, self._opened = statements, is_component, 0
 
     def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
-        """Reads a file.
-
-        Args:
-            path: The file.
-            including: The files that lead to it.
-            home: The run's folder that it must lie in, or None.
-        """
+        """Reads a file, to which others lead; it must lie in `home`, the folder of a run, if there is one."""
         home = home or run_folder(path)
         self._opened += 1
         if self._opened > _MOST_FILES:
@@ -295,17 +284,7 @@ def _key(scope: str, selector: str, parameter: str) -> tuple[tuple[str, ...], st
 
 
 def read_param(param: str, where: str, source: int, is_component: IsComponent) -> Binding:
-    """Reads one NAME=VALUE as typed by a user.
-
-    Args:
-        param: The text.
-        where: Its name in messages.
-        source: The number of the source.
-        is_component: Whether a name is a component's.
-
-    Raises:
-        ConfigError: The text does not have this form.
-    """
+    """Reads one NAME=VALUE as typed by a user; `where` is its name in messages."""
     left, equals, right = (part.strip() for part in param.partition("="))
     if not equals or not right or not re.fullmatch(r"[\w./]+", left):
         raise ConfigError(f"{where}: must have the form NAME=VALUE, for example 'experiment.steps=100'.")

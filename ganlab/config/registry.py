@@ -18,11 +18,7 @@ LISTS = composition.LISTS
 
 @dataclass(frozen=True)
 class Names:
-    """The names of one set of plugins.
-
-    Attributes:
-        plugins: The plugins whose components can be named.
-    """
+    """The names of one set of plugins."""
 
     plugins: Plugins
     _parameters: dict[str, Mapping[str, inspect.Parameter]] = field(default_factory=dict, compare=False, repr=False)
@@ -37,11 +33,7 @@ class Names:
         return bool(self.matches(name))
 
     def component(self, name: str) -> str:
-        """The complete name of a component named in full or, where that is unique, by its last part.
-
-        Raises:
-            ConfigError: No component or several components have this name.
-        """
+        """The complete name of a component named in full or, where that is unique, by its last part."""
         matches = self.matches(name)
         if len(matches) == 1:
             return matches[0]
@@ -101,11 +93,7 @@ class Names:
         return self._parameters[selector]
 
     def parameter(self, selector: str, name: str) -> inspect.Parameter:
-        """The settable parameter of this name.
-
-        Raises:
-            ConfigError: There is none.
-        """
+        """The settable parameter of this name, which there must be."""
         parameters = self.parameters(selector)
         if name not in parameters:
             near = nearest(name, parameters) or f" Its parameters: {', '.join(parameters) or 'none'}."
@@ -113,11 +101,7 @@ class Names:
         return parameters[name]
 
     def complete(self, statements: Statements) -> list[Binding]:
-        """The bindings with every name completed and every parameter checked.
-
-        Raises:
-            ConfigError: A name or a parameter does not exist, or a reference lacks its `()`.
-        """
+        """The bindings with every name completed and every parameter checked."""
         for selector, where in statements.blocks:
             self._settable(selector, where)
         return [self._complete(binding) for binding in statements.bindings]

@@ -45,15 +45,11 @@ class Resolver:
         objects: Mapping[str, Any] | None = None,
         apart: Collection[str] = (),
     ) -> None:
-        """Creates a resolver.
+        """Takes names and bindings, of which later ones replace earlier ones.
 
-        Args:
-            names: The names that can be used.
-            bindings: In order; later ones replace earlier ones.
-            strict: Whether a missing value is an error; otherwise it is left out, to find what a part of the sources
-                reaches.
-            objects: The values of macros that stand for values of Python.
-            apart: The paths of uses that have a scope of their own, named like the path, inside that of the file.
+        Unless `strict`, missing values are left out, to find what a part of the sources reaches. `objects` are the
+        values of macros that stand for values of Python; `apart` are the paths of uses with a scope of their own, named
+        like the path, inside that of the file.
         """
         self.names = names
         self._objects = objects or {}
@@ -67,12 +63,7 @@ class Resolver:
         self._counted = 0
 
     def experiment(self) -> Recipe:
-        """The recipe of the experiment.
-
-        Raises:
-            ConfigError: The resolver is strict, and a macro is undefined or stands for a value of Python that was not
-                given, or a component needs itself, lacks a required parameter or is offered by several plugins.
-        """
+        """The recipe of the experiment."""
         self.arguments = self._standing(EXPERIMENT, ())
         return Recipe("", EXPERIMENT, self._arguments(EXPERIMENT, (), "", ""))
 
@@ -81,11 +72,7 @@ class Resolver:
         return self._value(binding.value, binding.scope, binding, "")
 
     def macro(self, name: str, where: str) -> Binding:
-        """The definition of a macro.
-
-        Raises:
-            ConfigError: The macro is not defined.
-        """
+        """The definition of a macro."""
         definition = self.bindings.get(((), "", name))
         if definition is None:
             macros = [parameter for _, selector, parameter in self.bindings if not selector]
@@ -95,15 +82,7 @@ class Resolver:
         return definition
 
     def count(self, depth: int, where: str) -> None:
-        """Counts one value of a macro or a component.
-
-        Args:
-            depth: The number of macros and components that lead to it.
-            where: `file:line`, for the message.
-
-        Raises:
-            ConfigError: There are too many values, or they are nested too deeply; raised even if not strict.
-        """
+        """Counts one value of a macro or a component, to which `depth` others lead; too many are always refused."""
         self._counted += 1
         if depth > _DEEPEST:
             raise ConfigError(f"{where}: macros or components are nested more than {_DEEPEST} deep. Merge some.")
@@ -208,11 +187,7 @@ def _inside(path: str, name: str | int) -> str:
 
 
 def check_keys(keys: list[Any], where: str) -> list[Any]:
-    """Checks the keys of a dict, with macros resolved: each must be a plain value.
-
-    Raises:
-        ConfigError: A key is a component, a list or a dict.
-    """
+    """Checks the keys of a dict, with macros resolved: each must be a plain value."""
     for key in keys:
         if not all(isinstance(part, _PLAIN) for part in (key if isinstance(key, tuple) else (key,))):
             raise ConfigError(f"{where}: {key!r} cannot be a key of a dict. Write text or a number.")

@@ -26,10 +26,6 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 def render(recipe: Recipe, *, defaults: bool = False) -> str:
     """The recipe as gin text, which `load` reads back to an equal recipe.
 
-    Args:
-        recipe: The recipe of an experiment.
-        defaults: Whether to write parameters that were not given too, with their defaults.
-
     Returns:
         The text. A component used with different arguments has a scope for each use. In place of a value that no file
         can make again, for example a part made in Python without a registered factory, it has a macro that only
@@ -59,9 +55,6 @@ def objects(value: Any) -> dict[str, Any]:
 def flatten(recipe: Recipe) -> dict[str, Scalar]:
     """Every setting of an experiment, including defaults, as one flat table.
 
-    Args:
-        recipe: The recipe of an experiment.
-
     Returns:
         For example
         `{"experiment.batch_size": 64, "constraints": "gradient_penalty", "constraints.gradient_penalty.weight": 10.0}`.
@@ -81,11 +74,7 @@ def flatten(recipe: Recipe) -> dict[str, Scalar]:
 
 
 class _Marks:
-    """Macros in place of values that gin has no literal for.
-
-    Attributes:
-        objects: Those values, by the names of their macros.
-    """
+    """Macros in place of values that gin has no literal for."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
@@ -129,11 +118,7 @@ class _Use:
 
 
 class _Plan:
-    """Names for the recipes of an experiment: a component with different arguments gets a scope for each use.
-
-    Attributes:
-        uses: Every distinct recipe, the experiment first.
-    """
+    """Names for the recipes of an experiment: a component with different arguments gets a scope for each use."""
 
     def __init__(self, recipe: Recipe) -> None:
         distinct: dict[str, tuple[str, Recipe]] = {}

@@ -22,15 +22,7 @@ _RUN = "run.json"
 
 
 def read_source(path: Path, home: Path | None = None) -> str:
-    r"""The text of an experiment file, with line ends as \n.
-
-    Args:
-        path: The file.
-        home: The run's folder that the file must lie in, after following links; None for any file.
-
-    Raises:
-        ConfigError: The file cannot be read, is too large, is not text, or lies elsewhere.
-    """
+    r"""The text of an experiment file, with line ends as \n; with `home`, it must lie in that folder of a run."""
     name = shown(path)
     if home is not None:
         check_inside(path, home, name)
@@ -71,16 +63,7 @@ def run_folder(path: Path) -> Path | None:
 
 
 def check_inside(path: Path, home: Path, called: str) -> None:
-    """Refuses a file that lies outside a run's folder, after following links.
-
-    Args:
-        path: The file.
-        home: The run's folder.
-        called: The beginning of the message.
-
-    Raises:
-        ConfigError: The file lies elsewhere.
-    """
+    """Refuses a file that lies outside a run's folder, after following links; the message begins with `called`."""
     try:
         inside = path.resolve().is_relative_to(home.resolve())
     except (OSError, RuntimeError, ValueError):  # circular links, or an invalid path

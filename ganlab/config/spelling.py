@@ -24,11 +24,7 @@ class _Setting(NamedTuple):
 
 
 def settled(statements: Statements, names: Names) -> tuple[Statements, list[str]]:
-    """The statements with overrides named as the files name settings, and the paths to set apart, for `Resolver`.
-
-    Raises:
-        ConfigError: A name means several settings.
-    """
+    """The statements with overrides named as the files name settings, and the paths to set apart, for `Resolver`."""
     unclear = [binding for binding in statements.bindings if binding.text and _is_unclear(binding, names)]
     if not unclear:
         return statements, []
@@ -42,11 +38,7 @@ def settled(statements: Statements, names: Names) -> tuple[Statements, list[str]
 
 
 def setting_name(sources: Sequence[str | Path], params: Sequence[str], name: str) -> str:
-    """The name under which runs record a setting of an experiment, however it is given: `critic.adam.beta_1`, `weight`.
-
-    Raises:
-        ConfigError: It means several settings or none, or the files or the overrides have a mistake.
-    """
+    """The name under which runs record a setting, however it is given, for example `critic.adam.beta_1`, `weight`."""
     names = Names(current())
     statements = read(sources, params, names.known)
     binding = read_param(f"{name}=0", f"setting {name!r}", len(statements.files), names.known)
@@ -108,11 +100,7 @@ class _Known:
                 self._spelled[len(paths) > 1][recorded] = one if len(paths) == 1 else _Setting(own, recorded, path)
 
     def setting(self, binding: Binding) -> _Setting | None:
-        """The setting that a binding names; None if it names none, or several as gin does, by a scope that they share.
-
-        Raises:
-            ConfigError: It may be several.
-        """
+        """The setting that a binding names; None if it names none, or several as gin does, by a scope they share."""
         if not binding.selector and binding.parameter in self._macros:
             return None
         if len(matches := self._names.matches(binding.selector)) == 1:

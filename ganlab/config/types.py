@@ -50,16 +50,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def complaint(value: Any, shown: str, hint: Any) -> str:
-    """The error message for a value that does not fit: the type it must have and how to write it.
-
-    Args:
-        value: The value.
-        shown: The value as written in the file.
-        hint: The resolved annotation.
-
-    Returns:
-        The end of a sentence that begins with the value: `must be int, not str. Write 64.`
-    """
+    """The end of the error for a value that does not fit: "must be int, not str. Write 64."."""
     if typing.get_origin(hint) is Literal:
         choices = typing.get_args(hint)
         words = [choice for choice in choices if isinstance(choice, str)]

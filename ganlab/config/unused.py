@@ -13,16 +13,7 @@ from ganlab.errors import ConfigError
 
 
 def check(files: Sequence[Path | None], bindings: Sequence[Binding], final: Resolver) -> None:
-    """Refuses bindings that have no effect.
-
-    Args:
-        files: The path of each source by its number; None for a `--param`.
-        bindings: The bindings of all sources, in order.
-        final: The resolver of all bindings.
-
-    Raises:
-        ConfigError: A binding has no effect; the message gives the reason.
-    """
+    """Refuses bindings that have no effect, with the reason; the arguments are those of `without_effect`."""
     for binding, reason in without_effect(files, bindings, final):
         raise ConfigError(f"{binding.where}: {reason}")
 

@@ -103,12 +103,7 @@ class _SourceLoader(importlib.machinery.SourceFileLoader):
 
 
 def load_file(path: Path) -> types.ModuleType:
-    """Imports a plugin file.
-
-    Raises:
-        PluginError: It is no plugin.
-        Exception: What its code raises.
-    """
+    """Imports a plugin file."""
     validation.check_source(path)
     spec = importlib.util.spec_from_loader(LOCAL_MODULE, _SourceLoader(LOCAL_MODULE, str(path)))
     assert spec is not None

@@ -25,10 +25,6 @@ def watched(name: str, origin: str) -> Iterator[None]:
     """Context manager: a plugin is imported inside.
 
     Its output goes to standard error. After ten seconds, and if it is interrupted, a message there names the plugin.
-
-    Args:
-        name: The plugin's name.
-        origin: The distribution that contains it, or its file.
     """
     remedy = f"'--no-plugin {name}' leaves it out"
     note = f"Still importing the plugin {name!r} of {origin} after {_SLOW_SECONDS:g} s; Ctrl-C stops, {remedy}."

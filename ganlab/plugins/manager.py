@@ -143,14 +143,7 @@ class Plugins:
         return plain if qualifier and offered is not None and offered.plugin.qualifier == qualifier else ""
 
     def check(self, strict: bool | None = None) -> None:
-        """If strict, raises an error when anything is wrong with any plugin, used or not.
-
-        Args:
-            strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
-
-        Raises:
-            PluginError: Strict, and there is a name clash, or a plugin is broken, incompatible or has an unmarked hook.
-        """
+        """If strict, by default as `GANLAB_STRICT_PLUGINS` says, refuses clashes and any plugin that has a fault."""
         strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
         if not strict:
             return
@@ -166,12 +159,7 @@ class Plugins:
                 raise PluginError("\n".join(row.warnings))
 
     def component(self, kind: str, name: str) -> Component:
-        """The component of this kind and name.
-
-        Raises:
-            PluginError: The component is unknown, or several plugins offer it. The message suggests the nearest name
-                and lists plugins that failed to load.
-        """
+        """The component of this kind and name, which one plugin must offer."""
         if not isinstance(kind, str) or not isinstance(name, str):
             raise PluginError(
                 f"A component has a kind and a name, for example 'losses', 'hinge'; not {kind!r}, {name!r}."
@@ -256,11 +244,7 @@ _current: Plugins | None = None
 
 
 def current(local: Path | None = None) -> Plugins:
-    """The plugins in use, discovered at the first call.
-
-    Args:
-        local: The plugin file to load with them, if none are in use yet.
-    """
+    """The plugins in use; at the first call they are discovered, with a local plugin file."""
     return use(discover(local=local)) if _current is None else _current
 
 
@@ -300,11 +284,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
 
 
 def add_plugin_file(path: Path) -> None:
-    """Adds a plugin file to the plugins in use, unless `GANLAB_PLUGINS` excludes it.
-
-    Raises:
-        PluginError: The plugin is broken.
-    """
+    """Adds a plugin file to the plugins in use, unless `GANLAB_PLUGINS` excludes it."""
     plugins, allow = current(), allowed()
     if not allow or LOCAL_MODULE in allow:
         plugins.add(Plugin(LOCAL_MODULE, str(path), ""), lambda: load_file(path))

@@ -17,11 +17,6 @@ def call(method: Callable[..., Any], *required: Any, **optional: Any) -> Any:
     """Calls a method with the required arguments, and with those optional ones that it has further parameters for.
 
     So a contract can offer more without breaking the methods written before, as pluggy's hooks do.
-
-    Args:
-        method: The method.
-        *required: Its required arguments, by position.
-        **optional: What else there is, by name.
     """
     names = _names(method, len(required))
     return method(*required, **{name: value for name, value in optional.items() if name in names})

@@ -39,13 +39,7 @@ _AFTER = re.compile(r"\s*\[Op:\w+\](?: name:.*)?$")
 
 @dataclass(frozen=True)
 class Running:
-    """A plugin's code that is running.
-
-    Attributes:
-        part: The component.
-        method: The method that is running.
-        since: When it began, by `time.monotonic`.
-    """
+    """A plugin's code that is running."""
 
     part: str
     method: str
@@ -58,10 +52,9 @@ _listeners: list[Callable[[Running | None], None]] = []
 
 
 def listen(listener: Callable[[Running | None], None]) -> None:
-    """Registers a function that is called in the plugin's thread when its code begins, and with None when it has ended.
+    """Registers a function that gets a plugin's code in its thread when it begins, and None when it has ended.
 
-    Args:
-        listener: Calls within other calls are left out.
+    Calls within other calls are left out.
     """
     _listeners.append(listener)
 
@@ -74,10 +67,6 @@ def running(thread: int) -> Running | None:
 @contextlib.contextmanager
 def plugin_code(part: str, method: str) -> Iterator[None]:
     """Context manager: turns an exception in a plugin's code into a `PluginError` that names the component and line.
-
-    Args:
-        part: The component, e.g. `constraints.gradient_penalty`.
-        method: The method that runs, e.g. `penalty`.
 
     Raises:
         PluginError: The plugin raised an exception, `SystemExit` included. ganlab's own errors pass unchanged.

@@ -57,13 +57,7 @@ class Factory:
         return inspect.signature(self.make)
 
     def __call__(self, **arguments: Any) -> Any:
-        """Makes the component and records its recipe.
-
-        Raises:
-            ConfigError: A parameter is unknown, out of its bounds or not the text that it must be, or a required one is
-                missing.
-            GanlabError: The component rejects the arguments.
-        """
+        """Makes the component and records its recipe."""
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
         arguments = {name: _text(self.make, selector, name, value) for name, value in arguments.items()}
@@ -165,11 +159,7 @@ def described(value: Any) -> Any:
 
 
 def check_unchanged(value: Any) -> None:
-    """Refuses a component, or a list with one, that is not what its recipe makes.
-
-    Raises:
-        ConfigError: A parameter was set after the component was made.
-    """
+    """Refuses a component, or a list with one, of which a parameter was set after it was made."""
     for item in value if isinstance(value, (list, tuple)) else [value]:
         before = _recipes[id(item)][2] if recipe_of(item) else {}
         for name, then in before.items():

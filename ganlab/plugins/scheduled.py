@@ -138,10 +138,9 @@ def _at(x: Any, now: tuple[Any, int]) -> Any:
 
 
 def starts(selector: str, kind: str, schedules: Mapping[str, Schedule], inputs: Collection[str]) -> dict[str, float]:
-    """The numbers that a component is made with in the place of schedules; `inputs` are those that models take.
+    """The numbers that a component is made with in the place of schedules; refuses parameters that cannot follow any.
 
-    Raises:
-        ConfigError: Nothing of this kind can follow a schedule, or not these parameters.
+    `inputs` are those that models take.
     """
     for name in schedules:
         if kind == "optimizers" and name == "learning_rate":
@@ -160,11 +159,7 @@ def starts(selector: str, kind: str, schedules: Mapping[str, Schedule], inputs: 
 
 
 def follow(component: Any, selector: str, names: Mapping[str, Any]) -> None:
-    """Lets a new component's attributes follow the schedules of the parameters that they were computed from.
-
-    Raises:
-        ConfigError: A parameter is in no attribute, so that nothing could follow.
-    """
+    """Lets a new component's attributes follow the schedules of the parameters that they were computed from."""
     followed: set[str] = set()
     for attribute, value in list(vars(component).items()):
         if isinstance(value, _Start):

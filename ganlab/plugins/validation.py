@@ -27,16 +27,9 @@ class OtherContractError(PluginError):
 
 
 def check_source(path: Path | None) -> None:
-    """Refuses a plugin's source that declares another contract, without executing it.
+    """Refuses a plugin's source that declares another contract, without executing it; one that is unknown passes.
 
     Names that such a plugin imports may not exist here, and the plugin would be reported as broken.
-
-    Args:
-        path: The module's file. If it is None or cannot be read, the import reports the problem.
-
-    Raises:
-        OtherContractError: The plugin was written for another contract.
-        PluginError: The declaration is not a valid contract number.
     """
     try:
         body = ast.parse(path.read_bytes()).body if path else []
@@ -53,12 +46,7 @@ def check_source(path: Path | None) -> None:
 
 
 def check_declared(declared: Any) -> None:
-    """Refuses a declared contract whose plugins do not work here; None declares nothing.
-
-    Raises:
-        OtherContractError: The plugin was written for another contract.
-        PluginError: The value is not a valid contract number.
-    """
+    """Refuses a declared contract whose plugins do not work here; None declares nothing."""
     ours = hookspecs.CONTRACT
     if declared is None or (declared in hookspecs.CONTRACTS and type(declared) is int):
         return
@@ -86,15 +74,7 @@ def source_of(module: str) -> Path | None:
 
 
 def check_hooks(probe: pluggy.PluginManager, loaded: Any) -> None:
-    """Registers a plugin; refuses unknown hooks, and unknown arguments of hooks.
-
-    Args:
-        probe: A manager without plugins.
-        loaded: The plugin's module or object.
-
-    Raises:
-        PluginError: A hook, or an argument of a hook, is unknown. The message suggests the nearest known hook.
-    """
+    """Registers a plugin with a manager without others; refuses unknown hooks, and unknown arguments of hooks."""
     try:
         probe.register(loaded)
     except pluggy.PluginValidationError as error:
@@ -111,9 +91,6 @@ def unmarked(loaded: Any) -> Iterator[str]:
     """Finds what a plugin's author meant as a hook but pluggy ignores, because it lacks `@ganlab.hookimpl`.
 
     These are functions named like a hook, the plugin's own functions with a similar name, and a plugin without hooks.
-
-    Args:
-        loaded: The plugin's module or object.
 
     Yields:
         A predicate about the plugin, in complete sentences.
@@ -175,11 +152,7 @@ def _hooks() -> list[str]:
 
 
 def offers(kind: str, implementation: pluggy.HookImpl) -> Iterable[tuple[str, Callable[..., Any]]]:
-    """Yields the components that a hook offers: each name with its factory.
-
-    Raises:
-        PluginError: The hook did not return a dict, or experiment files cannot use a name or a factory in it.
-    """
+    """Yields the components that a hook offers, each name with its factory; refuses what files could not use."""
     offered = implementation.function()
     if not isinstance(offered, dict):
         raise PluginError(f"ganlab_{kind} returned {type(offered).__name__}; it must return a dict of name to factory")

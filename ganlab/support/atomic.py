@@ -66,14 +66,9 @@ def _opened(path: Path) -> IO[bytes]:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
-    """Context manager: as `new_file` for a file that one process alone writes; errors stay as they are.
+    """Context manager: as `new_file` for a file that one process alone writes; errors are `OSError`s as they are.
 
-    Args:
-        path: The path of the file. An older file there is replaced.
-        durable: Whether to wait until the bytes are on disk.
-
-    Raises:
-        OSError: It cannot be written.
+    Unless `durable`, it does not wait until the bytes are on disk.
     """
     part = path.with_name(f".{path.name}.tmp")
     part.unlink(missing_ok=True)  # left by a killed process; or a stranger's link, which would be followed
@@ -82,21 +77,13 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces a file's text; a crash leaves the old file or the new one.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Replaces a file's text; a crash leaves the old file or the new one."""
     with replacing(path) as file:
         file.write(encoded(text))
 
 
 def write_new(path: Path, text: str) -> None:
-    """Writes a file that does not exist yet, to the disk.
-
-    Raises:
-        OSError: It cannot be written, or it exists.
-    """
+    """Writes a file that does not exist yet, to the disk."""
     with path.open("xb") as file:
         file.write(encoded(text))
         file.flush()
@@ -165,22 +152,13 @@ def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None =
 
 @contextlib.contextmanager
 def scratch_folder(prefix: str, place: str | os.PathLike[str] | None = None) -> Iterator[str]:
-    """Context manager: a temporary folder, which is removed by SIGTERM and SIGHUP, too.
-
-    Args:
-        prefix: The beginning of its name.
-        place: The folder that it is made in; by default that of the system.
-    """
+    """Context manager: a temporary folder, in `place` or the system's, which is removed by SIGTERM and SIGHUP, too."""
     with orderly_end(), tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder:
         yield folder
 
 
 def check_free(path: Path) -> None:
-    """Checks that a folder can be created.
-
-    Raises:
-        RunError: Anything but an empty folder exists there, or the path may not be read.
-    """
+    """Refuses a path where anything but an empty folder exists, or that may not be read."""
     try:
         if path.is_dir() and not any(path.iterdir()):
             return

@@ -7,11 +7,7 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Waits until a file's bytes, or a folder's names, are on disk.
-
-    Raises:
-        OSError: The bytes or names cannot be written.
-    """
+    """Waits until a file's bytes, or a folder's names, are on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

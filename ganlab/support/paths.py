@@ -48,15 +48,7 @@ def is_url(value: object) -> bool:
 
 
 def local(path: str | os.PathLike[str], what: str = "") -> Path:
-    """A path that a user gave, for which nothing has been read or made yet.
-
-    Args:
-        path: The path.
-        what: The option or argument, for the message.
-
-    Raises:
-        ConfigError: It is a URL.
-    """
+    """A path that a user gave, for which nothing has been read or made yet; a URL is refused, as `what` names it."""
     if is_url(path):
         url = line(re.sub(":/+", "://", os.fspath(path), count=1))
         raise ConfigError(
@@ -69,9 +61,7 @@ def local(path: str | os.PathLike[str], what: str = "") -> Path:
 def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
     """Whether a text can name a file or folder and appears unchanged in every list of files and on every screen.
 
-    Args:
-        text: The candidate. A name has printable characters, no slash, and no dot at the start.
-        longest: How many bytes a name may have.
+    A name has printable characters, no slash, no dot at the start, and not too many bytes.
     """
     return (
         isinstance(text, str)
@@ -84,10 +74,6 @@ def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
 
 def as_name(text: str, *, longest: int = LONGEST_BYTES) -> str:
     """Makes a name for a file or folder from any text, which may come from a stranger.
-
-    Args:
-        text: The text; a valid name is returned unchanged.
-        longest: How many bytes the name may have.
 
     Returns:
         A name for which `is_name` holds. If it differs from the text, it ends in digits of the text's hash.
@@ -142,17 +128,7 @@ def open_regular(path: str | os.PathLike[str] | bytes) -> BufferedReader:
 
 
 def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> bytes:
-    """Reads a regular file of a folder, opened by `open_inside`.
-
-    Args:
-        folder: The folder.
-        name: The file's path in the folder.
-        most: How many bytes the file may have.
-
-    Raises:
-        RunError: The path leads out of the folder, is not a regular file, or the file is larger.
-        OSError: The file is missing or cannot be read.
-    """
+    """Reads a regular file of a folder, opened by `open_inside`; one of more than `most` bytes is refused."""
     with open_inside(folder, name) as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -161,11 +137,7 @@ def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> byt
 
 
 def real_parts(folder: Path, name: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Follows the links of a path in a folder; returns the parts of the real path, relative to the folder.
-
-    Raises:
-        RunError: The path leads out of the folder.
-    """
+    """Follows the links of a path, which must not leave the folder; returns the parts of the real path below it."""
     path = folder / name
     try:
         return path.resolve().relative_to(folder.resolve()).parts
@@ -180,12 +152,7 @@ def real_parts(folder: Path, name: str | os.PathLike[str]) -> tuple[str, ...]:
 
 
 def special(path: Path, kind: int) -> RunError:
-    """Returns the error for an entry that is neither a file nor a folder.
-
-    Args:
-        path: Its path.
-        kind: Its kind, as returned by `stat.S_IFMT`.
-    """
+    """The error for an entry of this kind, by `stat.S_IFMT`, which is neither a file nor a folder."""
     return RunError(
         f"{line(path)} is {_KINDS.get(kind, 'something special')}, not a regular file. A run is data, and "
         "nothing else is read for it: remove it, or put the file in its place."
@@ -193,11 +160,7 @@ def special(path: Path, kind: int) -> RunError:
 
 
 def check_links(folder: Path) -> None:
-    """Checks everything in a run's folder before anything is written to it.
-
-    Raises:
-        RunError: The folder holds a link that leads out of it, a pipe, a socket or a device.
-    """
+    """Refuses a run's folder that holds a link out of it, a pipe, a socket or a device, before anything is written."""
     for at, _, files in walk(folder):
         for name in files:
             path = Path(at, name)

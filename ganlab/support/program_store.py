@@ -56,22 +56,10 @@ def sizes(folder: Path) -> list[tuple[float, int, Path]]:
 
 
 class Room:
-    """A process's own folder, for TensorFlow to read programs from and to write them into.
-
-    Attributes:
-        path: The folder.
-    """
+    """A process's own folder, for TensorFlow to read programs from and to write them into."""
 
     def __init__(self, store: Path, most: int) -> None:
-        """Makes it, and removes those of processes that were killed.
-
-        Args:
-            store: The folder of programs, in which `fault` finds none.
-            most: How many bytes of programs to keep.
-
-        Raises:
-            OSError: It cannot be made.
-        """
+        """Makes it in a `store` in which `fault` finds none, and removes those of processes that were killed."""
         self._store, self._most, self._kind = store, most, store
         self._linked: set[str] = set()
         with self._alone():

@@ -64,11 +64,7 @@ class Rule:
     parts: Parts = lambda value: ()
 
     def check(self, value: Any) -> None:
-        """Checks a value and all of its parts.
-
-        Raises:
-            InvalidError: One of them breaks its rule.
-        """
+        """Checks a value and all of its parts."""
         if not self.holds(value):
             raise InvalidError(value, self.words)
         for name, part, rule in self.parts(value):

@@ -13,15 +13,7 @@ from ganlab.support.paths import local
 
 
 def texts(given: str | Iterable[str], name: str) -> list[str]:
-    """The texts that an argument was given; a single string becomes a one-item list.
-
-    Args:
-        given: A text or several.
-        name: The argument, for the message.
-
-    Raises:
-        ConfigError: It is something else.
-    """
+    """The texts that an argument of this name was given; a single string becomes a one-item list."""
     return _several(given, name, str, "a text, or a list of texts")
 
 
@@ -35,11 +27,7 @@ def paths(
 
 
 def path(given: Any, name: str) -> Path:
-    """The path that an argument was given.
-
-    Raises:
-        ConfigError: It is something else, or a URL.
-    """
+    """The path that an argument was given; a URL, too, is refused."""
     if not isinstance(given, (str, os.PathLike)):
         raise ConfigError(f"{name} = {given!r:.80} must be a path.")
     return local(given, name)

@@ -15,10 +15,9 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(name: str) -> int:
-    """The exit code of a process that a signal stopped, by the convention of shells: 128 plus the signal's number.
+    """The exit code of a process that a signal of this name stopped, as shells have it: 128 plus the signal's number.
 
-    Args:
-        name: The signal's name, e.g. "SIGTERM". A signal not in `STOPPING` counts as SIGINT.
+    A signal not in `STOPPING` counts as SIGINT.
     """
     return 128 + next((number for number in STOPPING if number.name == name), signal.SIGINT)
 
@@ -46,11 +45,7 @@ def is_undisturbed() -> bool:
 
 
 class Collector:
-    """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt.
-
-    Attributes:
-        received: The signals, in order.
-    """
+    """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt."""
 
     def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
         """Takes what to do when the first signal arrives."""
@@ -71,9 +66,6 @@ def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Context manager: a handler receives the signals that ask to stop. An ignored SIGHUP (nohup) stays ignored.
 
     Outside of the main thread, which alone handles signals, it changes nothing.
-
-    Args:
-        handler: Called with the signal's number and the frame.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -18,18 +18,9 @@ _LONGEST = 300
 
 
 def read_json(folder: Path, name: str, schema: Rule, *, most: int, remedy: str) -> Any:
-    """Reads a JSON file of a folder, which may come from a stranger.
+    """Reads a JSON file of a folder, which may come from a stranger: at most `most` bytes, by a schema.
 
-    Args:
-        folder: The folder.
-        name: The file's name in it.
-        schema: The rule that its content must keep.
-        most: How many bytes it may have.
-        remedy: What to do about an invalid one, a sentence.
-
-    Raises:
-        RunError: The file is not a regular file of the folder, is too large, is not JSON, or breaks the schema.
-        OSError: It is missing or cannot be read.
+    An error ends with `remedy`, a sentence on what to do about an invalid file; a missing file is an `OSError`.
     """
     path = line(folder / name)
     try:
@@ -46,9 +37,6 @@ def read_json(folder: Path, name: str, schema: Rule, *, most: int, remedy: str) 
 
 def parse_json(text: str | bytes) -> Any:
     """Parses a JSON text. A whole number of more than 300 digits becomes infinite, because no float can hold it.
-
-    Args:
-        text: The text, possibly from a stranger.
 
     Raises:
         ValueError: The text is not JSON, is nested too deeply, or has a number of thousands of digits.

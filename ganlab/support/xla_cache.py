@@ -45,9 +45,6 @@ def prepare() -> None:
 
     `GANLAB_XLA_CACHE` in the environment names the folder, or is `off`. By default it is `xla` in the user's cache
     folder, for programs of GPUs alone: on CPUs reading and checking them gains little.
-
-    Raises:
-        ConfigError: A value in the environment is not valid.
     """
     global _room, _decided_by
     if _decided_by:
@@ -72,14 +69,9 @@ def prepare() -> None:
 
 
 def fill(*settings: object, on_gpu: bool) -> bool:
-    """Gives TensorFlow the sound programs that were compiled here; called before a function is traced.
+    """Gives TensorFlow the sound programs that were compiled here; whether programs are kept.
 
-    Args:
-        *settings: Settings of the experiment that programs depend on and their keys do not.
-        on_gpu: Whether the programs are a GPU's.
-
-    Returns:
-        Whether programs are kept.
+    Called before a function is traced, with settings of the experiment that programs depend on and their keys do not.
     """
     prepare()
     if _room is None or os.getpid() != _decided_by:
