@@ -64,9 +64,6 @@ class BigGAN(ganlab.Architecture):
             attention: The side of the feature maps with self-attention in both networks, 8 or more and at most half of
                 the image's; None for no attention. The paper's is 64, for images of 128 pixels or more.
             initializer: How kernels start, as for `architectures.resnet`. Attention and the projection keep their own.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("biggan.initializer", initializer, ("orthogonal", "xavier", "normal"))
         self.latent_dim, self.channels, self.embedding_dim = latent_dim, channels, embedding_dim
@@ -74,13 +71,7 @@ class BigGAN(ganlab.Architecture):
         self._style = BlockStyle(normalization="none", initializer=initializer, all_biases=True)
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model of `(n, latent_dim)` and labels to `(n, side, side, c)` in [-1, 1], float32.
-
-        Raises:
-            IncompatibleError: These are not labelled square images of such a side, or the latent vector has no such
-                parts.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model of `(n, latent_dim)` and labels to `(n, side, side, c)` in [-1, 1], float32."""
         side = labelled_side("biggan", sample_shape, self.attention)
         start, *widths = (self.channels * factor for factor in GENERATOR_WIDTHS[side])
         latent, label = keras.Input((self.latent_dim,), name="latent"), label_input(classes, "biggan", optional=False)
@@ -97,12 +88,7 @@ class BigGAN(ganlab.Architecture):
         return keras.Model([latent, label], drawn(x, sample_shape[2], kernel), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model of `(n, side, side, c)` and labels to `(n, 1)`, float32.
-
-        Raises:
-            IncompatibleError: These are not labelled square images of such a side.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model of `(n, side, side, c)` and labels to `(n, 1)`, float32."""
         side = labelled_side("biggan", sample_shape, self.attention)
         widths = [self.channels * factor for factor in CRITIC_WIDTHS[side]]
         # All blocks pool until the side is 4, but at 32 pixels: there two do.
@@ -135,17 +121,7 @@ def attended(x: Any, side: int | None) -> Any:
 
 
 def labelled_side(name: str, sample_shape: tuple[int, ...], attention: int | None) -> int:
-    """The images' side.
-
-    Args:
-        name: The architecture's name, for errors.
-        sample_shape: The shape of the dataset's examples.
-        attention: The side of the feature maps with self-attention, or None.
-
-    Raises:
-        IncompatibleError: These are not square images of such a side.
-        ConfigError: They have no feature maps of the side `attention`.
-    """
+    """The images' side; refuses others than square ones, of a side that has feature maps of the side `attention`."""
     side = square_side(name, sample_shape, _RULE)
     if side not in GENERATOR_WIDTHS:
         raise unsupported(name, sample_shape, _RULE)

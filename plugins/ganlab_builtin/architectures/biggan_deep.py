@@ -56,9 +56,6 @@ class BigGANDeep(ganlab.Architecture):
             attention: The side of the feature maps with self-attention in both networks, 8 or more and at most half of
                 the image's; None for no attention. The paper's is 64, for images of 128 pixels or more.
             initializer: How kernels start, as for `architectures.resnet`. Attention and the projection keep their own.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("biggan_deep.initializer", initializer, ("orthogonal", "xavier", "normal"))
         if channels % _BOTTLENECK:
@@ -70,12 +67,7 @@ class BigGANDeep(ganlab.Architecture):
         self.blocks, self.attention, self.initializer = blocks, attention, initializer
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model of `(n, latent_dim)` and labels to `(n, side, side, c)` in [-1, 1], float32.
-
-        Raises:
-            IncompatibleError: These are not labelled square images of such a side.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model of `(n, latent_dim)` and labels to `(n, side, side, c)` in [-1, 1], float32."""
         side = labelled_side("biggan_deep", sample_shape, self.attention)
         start, *widths = (self.channels * factor for factor in GENERATOR_WIDTHS[side])
         latent = keras.Input((self.latent_dim,), name="latent")
@@ -95,12 +87,7 @@ class BigGANDeep(ganlab.Architecture):
         return keras.Model([latent, label], drawn(x, sample_shape[2], kernel), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model of `(n, side, side, c)` and labels to `(n, 1)`, float32.
-
-        Raises:
-            IncompatibleError: These are not labelled square images of such a side.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model of `(n, side, side, c)` and labels to `(n, 1)`, float32."""
         side = labelled_side("biggan_deep", sample_shape, self.attention)
         first, *widths = (self.channels * factor for factor in CRITIC_WIDTHS[side])
         # All stages pool until the side is 4, but at 32 pixels: there two of three do.

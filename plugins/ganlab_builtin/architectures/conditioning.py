@@ -12,16 +12,7 @@ LABELS = ("none", "projection", "concatenation", "classifier")
 
 
 def label_input(classes: int | None, architecture: str, *, optional: bool = True) -> Any:
-    """The labels of the rows as one and zeros, `(n, classes)`, so that samples between two classes are possible.
-
-    Args:
-        classes: How many there are, or None.
-        architecture: Its name, for the error.
-        optional: Whether the architecture's parameter `labels` can do without.
-
-    Raises:
-        IncompatibleError: The dataset has no classes.
-    """
+    """The labels of the rows as one and zeros, `(n, classes)`, so that samples between two classes are possible."""
     if not classes:
         where, remedy = (".labels", ', or set labels = "none"') if optional else ("", "")
         raise ganlab.IncompatibleError(
@@ -32,16 +23,7 @@ def label_input(classes: int | None, architecture: str, *, optional: bool = True
 
 
 def given_input(name: str, shape: tuple[int, ...] | None, whose: str) -> Any:
-    """The input of conditions or of a source, by the name that the core gives them to.
-
-    Args:
-        name: "conditions" or "source".
-        shape: The shape of one, or None.
-        whose: What needs it, for the error.
-
-    Raises:
-        ConfigError: The experiment has none.
-    """
+    """The input of conditions or of a source, by the name that the core gives them to, for an error `whose`."""
     if shape is None:
         remedy = {
             "conditions": "a dataset with conditions, for example datasets.showers",

@@ -48,11 +48,7 @@ class DataPlusNoise(ganlab.Architecture):
         self.latent_dim = 1 + math.prod(dataset.sample_shape)
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32, without weights.
-
-        Raises:
-            IncompatibleError: The experiment's samples are not of the dataset's shape.
-        """
+        """A model `(n, latent_dim) -> (n, *sample_shape)`, float32, without weights."""
         shape = tuple(self.dataset.sample_shape)
         if tuple(sample_shape) != shape:
             raise ganlab.IncompatibleError(

@@ -67,9 +67,6 @@ class DCGAN(ganlab.Architecture):
                 "concatenation" takes a plane of pixels for each class as further channels, "classifier" returns
                 `logits` beside the score and leaves the label to the loss. The generator takes an embedding of the
                 label beside its latent vector.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("dcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("dcgan.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
@@ -84,11 +81,7 @@ class DCGAN(ganlab.Architecture):
         self.conditional = labels != "none"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not images of 8 pixels or more either way, or they have no classes.
-        """
+        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels."""
         sides = _sides(sample_shape)[::-1]
         widths = self._widths(len(sides) - 1)[::-1]
         latent = keras.Input((self.latent_dim,), name="latent")
@@ -110,11 +103,7 @@ class DCGAN(ganlab.Architecture):
         return keras.Model(inputs, to_pixels(x), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not images of 8 pixels or more either way, or they have no classes.
-        """
+        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too."""
         sides = _sides(sample_shape)
         x = sample = keras.Input(sample_shape, name="sample")
         label = label_input(classes, "dcgan") if self.conditional else None

@@ -39,11 +39,7 @@ class FixedSamples(ganlab.Architecture):
         self.dataset, self._critic, self._seed = dataset, critic, seed
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, 2) -> (n, *sample_shape)`, float32, without weights.
-
-        Raises:
-            IncompatibleError: The experiment's samples are not of the dataset's shape.
-        """
+        """A model `(n, 2) -> (n, *sample_shape)`, float32, without weights."""
         shape = tuple(self.dataset.sample_shape)
         if tuple(sample_shape) != shape:
             raise ganlab.IncompatibleError(

@@ -39,9 +39,6 @@ class InfoGAN(Around):
             continuous: How many continuous numbers the code has.
             shared: Whether Q is outputs of the critic, `category` and `continuous`, trained with the critic too; else
                 it is the network "code" of the generator's side, with the layers of a critic.
-
-        Raises:
-            ConfigError: There is no code, or no room for it.
         """
         code = categories + continuous
         super().__init__(architecture or MLP(latent_dim=code + 32, depth=2, width=256, activation="leaky_relu"))

@@ -35,9 +35,6 @@ class Latents(Around):
                 again (Brock, Donahue and Simonyan, "Large scale GAN training for high fidelity natural image
                 synthesis", 2019, section 3.1).
             bound: The largest absolute value of a truncated number.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if distribution not in _DISTRIBUTIONS:
             raise ganlab.ConfigError(

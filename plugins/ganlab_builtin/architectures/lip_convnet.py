@@ -53,9 +53,6 @@ class LipConvNet(ganlab.Architecture):
                 which have no bound of their own: the same shape for a critic under a constraint.
             generator_kernel_size: Side of the generator's kernels.
             generator_normalization: The generator's, as in `architectures.dcgan`.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("lip_convnet.convolution", convolution, _BLOCKS)
         if channels % 2:
@@ -82,20 +79,12 @@ class LipConvNet(ganlab.Architecture):
         )
 
     def generator(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """DCGAN's, a model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32.
-
-        Raises:
-            IncompatibleError: These are not square images of even side, 8 or more.
-        """
+        """DCGAN's, a model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32."""
         _levels(sample_shape)
         return self._drawing.generator(sample_shape)
 
     def critic(self, sample_shape: tuple[int, ...]) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32, of Lipschitz constant one.
-
-        Raises:
-            IncompatibleError: These are not square images of even side, 8 or more.
-        """
+        """A model `(n, side, side, c) -> (n, 1)`, float32, of Lipschitz constant one."""
         x = sample = keras.Input(sample_shape, name="sample")
         for i in range(1, _levels(sample_shape) + 1):
             width = self.channels * min(2 ** (i - 1), _WIDEST)

@@ -72,9 +72,6 @@ class MLP(ganlab.Architecture):
                 `embedding` beside the score; the score is taken from it. 0 for neither.
             conditions: Whether both networks take the dataset's conditions as further inputs.
             source: Whether the generator takes a source in place of latent vectors, whose length then has no effect.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("mlp.activation", activation, ACTIVATIONS)
         if activation == "max_min" and width % 2:

@@ -28,9 +28,6 @@ class Packed(Around):
         Args:
             architecture: Whose networks these are; not a conditional one.
             packing: The examples in a pack. Each replica's batch must be a multiple of it.
-
-        Raises:
-            ConfigError: The architecture is conditional.
         """
         super().__init__(architecture)
         if self.conditional:

@@ -39,15 +39,7 @@ def to_score(x: Any, start: Any = "glorot_uniform") -> Any:
 
 
 def with_heads(critic: keras.Model, heads: Mapping[str, int]) -> keras.Model:
-    """A critic that returns further outputs, linear in what the layer of its score gets.
-
-    Args:
-        critic: The critic, a `keras.Model(inputs, outputs)`.
-        heads: The width of each output by name.
-
-    Raises:
-        IncompatibleError: Its layers are not known, or it has an output of such a name.
-    """
+    """A critic that returns further outputs of these widths, linear in what the layer of its score gets."""
     output = critic.output if isinstance(critic.output, dict) else {"score": critic.output}
     if twice := sorted(set(output) & set(heads)):
         raise ganlab.IncompatibleError(
@@ -109,16 +101,7 @@ def image_sides(name: str, sample_shape: tuple[int, ...], rule: str) -> tuple[in
 
 
 def square_side(name: str, sample_shape: tuple[int, ...], rule: str) -> int:
-    """The side of square images.
-
-    Args:
-        name: The architecture's name, for the error.
-        sample_shape: The shape of the dataset's examples.
-        rule: The shapes that the architecture accepts, for the error.
-
-    Raises:
-        IncompatibleError: These are not square images.
-    """
+    """The side of square images; others are refused by the rule of the architecture of this name."""
     height, width = image_sides(name, sample_shape, rule)
     if height != width:
         raise unsupported(name, sample_shape, rule)

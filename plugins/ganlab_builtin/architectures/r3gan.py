@@ -53,9 +53,6 @@ class R3GAN(ganlab.Architecture):
                 for theirs for ImageNet.
             labels: "none", or "projection": the generator takes an embedding of the label beside its latent vector,
                 and the score is the product of `channels` features and another embedding.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("r3gan.labels", labels, ("none", "projection"))
         self.latent_dim, self.channels, self.group, self.blocks = latent_dim, channels, group, blocks
@@ -63,12 +60,7 @@ class R3GAN(ganlab.Architecture):
         self.conditional = labels != "none"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, side, side, c)`, unbounded, float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
-            ConfigError: The group does not divide the channels of a stage.
-        """
+        """A model `(n, latent_dim) -> (n, side, side, c)`, unbounded, float32; a conditional one takes labels too."""
         widths = self._widths(sample_shape)
         inputs = x = keras.Input((self.latent_dim,), name="latent")
         if self.conditional:
@@ -91,12 +83,7 @@ class R3GAN(ganlab.Architecture):
         return keras.Model(inputs, x, name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
-            ConfigError: The group does not divide the channels of a stage.
-        """
+        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too."""
         widths = self._widths(sample_shape)[::-1]
         sample = keras.Input(sample_shape, name="sample")
         x = _convolved(sample, widths[0], "extract")

@@ -33,15 +33,7 @@ class BlockStyle:
 
 
 def up_block(x: Any, width: int, name: str, style: BlockStyle, normalized: Callable[[Any, str], Any]) -> Any:
-    """Doubles the side: the sum of a 1x1 shortcut and two 3x3 convolutions, each after normalization and ReLU.
-
-    Args:
-        x: Feature maps.
-        width: Channels of the result.
-        name: The prefix of the layers' names.
-        style: How the convolutions are made.
-        normalized: Normalizes feature maps by a layer of this name.
-    """
+    """Doubles the side: the sum of a 1x1 shortcut and two 3x3 convolutions, each after normalization and ReLU."""
     # A 1x1 convolution commutes with interpolation, whose weights have the sum one, and costs a quarter before it.
     shortcut = _shortcut(x, width, name, style)
     shortcut = _upsample(shortcut, f"{name}_shortcut_upsampled", style)

@@ -102,9 +102,6 @@ class ResNet(ganlab.Architecture):
                 its "input" as in the authors' code. Equal at 32 pixels.
             rectified_shortcuts: The shortcuts of the critic's blocks after the first take its input behind the ReLU,
                 as in programs whose ReLU overwrites its input.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("resnet.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
         check_choice("resnet.critic_normalization", critic_normalization, CRITIC_NORMALIZATIONS)
@@ -132,12 +129,7 @@ class ResNet(ganlab.Architecture):
         self.conditional = labels != "none"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not images of such sides, or they have no classes.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model `(n, latent_dim) -> (n, height, width, c)` in [-1, 1], float32; a conditional one takes labels."""
         (height, width), halvings = self._sides(sample_shape)
         style = self._generator_style
         start, *widths = _widths(self.generator_channels, min(height, width), halvings)[::-1]
@@ -162,12 +154,7 @@ class ResNet(ganlab.Architecture):
         return keras.Model(inputs, to_pixels(x), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not images of such sides, or they have no classes.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """A model `(n, height, width, c) -> (n, 1)`, float32; a conditional one takes labels too."""
         base, halvings = self._sides(sample_shape)
         style = self._critic_style
         widths, pooled = _critic_blocks(self.critic_channels, min(base), halvings)
@@ -196,12 +183,7 @@ class ResNet(ganlab.Architecture):
         return ganlab.layers.SelfAttention(name="attention")(x) if min(x.shape[1:3]) == self.attention else x
 
     def _sides(self, sample_shape: tuple[int, ...]) -> tuple[tuple[int, int], int]:
-        """The height and width of the generator's smallest feature maps, and how often the image's are twice these.
-
-        Raises:
-            IncompatibleError: The networks cannot make such images.
-            ConfigError: They have no feature maps of the side `attention`.
-        """
+        """The height and width of the generator's smallest feature maps, and how often the image's are twice these."""
         height, width = image_sides("resnet", sample_shape, _RULE)
         side = min(height, width)
         halvings = max(0, side.bit_length() - 3)  # 3 bits: 4 to 7

@@ -62,9 +62,6 @@ class SNDCGAN(ganlab.Architecture):
                 programs do.
             labels: "none", or how the critic of a conditional pair uses a label: "projection", "concatenation" or
                 "classifier", as of `architectures.dcgan`.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         check_choice("sndcgan.doubling", doubling, ("strided", "plain"))
         check_choice("sndcgan.generator_normalization", generator_normalization, GENERATOR_NORMALIZATIONS)
@@ -79,11 +76,7 @@ class SNDCGAN(ganlab.Architecture):
         self._bias = biases == "all" or generator_normalization != "batch"
 
     def generator(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
-        """
+        """A model `(n, latent_dim) -> (n, side, side, c)` in [-1, 1], float32; a conditional one takes labels too."""
         base = _side(sample_shape) >> _HALVINGS
         widest = self.channels << _HALVINGS
         latent = keras.Input((self.latent_dim,), name="latent")
@@ -112,11 +105,7 @@ class SNDCGAN(ganlab.Architecture):
         return keras.Model(inputs, to_pixels(x), name="generator")
 
     def critic(self, sample_shape: tuple[int, ...], classes: int | None = None) -> keras.Model:
-        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too.
-
-        Raises:
-            IncompatibleError: These are not square images of such a side, or they have no classes.
-        """
+        """A model `(n, side, side, c) -> (n, 1)`, float32; a conditional one takes labels too."""
         _side(sample_shape)
         x = sample = keras.Input(sample_shape, name="sample")
         label = label_input(classes, "sndcgan") if self.conditional else None

@@ -29,9 +29,6 @@ class WithHead(Around):
             architecture: The architecture that makes the networks.
             output: The name of the output.
             units: How many numbers it has.
-
-        Raises:
-            ConfigError: The output has no name of its own.
         """
         super().__init__(architecture)
         if not output.isidentifier() or output == "score":

@@ -25,9 +25,6 @@ class WithSide(Around):
         Args:
             architecture: The architecture that makes the networks.
             side: The name of the number among the augmentation's side outputs.
-
-        Raises:
-            ConfigError: It is no identifier.
         """
         super().__init__(architecture)
         if not side.isidentifier():

@@ -60,9 +60,6 @@ class ADA(ganlab.Augmentation):
             changes: Which of those above, in order, separated by commas. Without "flip", "rotate" and "turn" what has
                 an upright, as digits have, keeps it.
             augmentation: Another augmentation in the place of these, made to each example with probability p.
-
-        Raises:
-            ConfigError: A change is unknown, or there are none.
         """
         self.target, self.images, self.start, self.augmentation = target, images, start, augmentation
         self.changes = chosen("augmentations.ada.changes", changes, CHANGES)
@@ -74,11 +71,7 @@ class ADA(ganlab.Augmentation):
         return {"probability": tf.constant(first, tf.float32), **{_INNER + k: v for k, v in inner.items()}}
 
     def apply(self, x: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
-        """The changed examples, of the same shape.
-
-        Raises:
-            IncompatibleError: The examples are not images, and no other augmentation is given.
-        """
+        """The changed examples, of the same shape."""
         probability = state["probability"] if self.target is not None else tf.cast(self.start, tf.float32)
         if self.augmentation:
             on = replica.uniform([x.shape[0]]) < probability

@@ -139,11 +139,7 @@ CHANGES = {
 
 
 def alone(given: tf.Tensor | tuple[tf.Tensor, object], where: str) -> tf.Tensor:
-    """Changed examples without side outputs.
-
-    Raises:
-        IncompatibleError: There are side outputs, which nothing inside another component takes.
-    """
+    """Changed examples without side outputs, which nothing inside another component takes."""
     if isinstance(given, tuple):
         raise ganlab.IncompatibleError(
             f"{where} has side outputs, which no critic gets from inside there. Put it in experiment.augmentations."
@@ -152,11 +148,7 @@ def alone(given: tf.Tensor | tuple[tf.Tensor, object], where: str) -> tf.Tensor:
 
 
 def chosen(setting: str, text: str, known: Collection[str]) -> tuple[str, ...]:
-    """The names in a text, in order, separated by commas.
-
-    Raises:
-        ConfigError: There are none, or one is not known.
-    """
+    """The names in a text, in order, separated by commas; one or more, all of them known."""
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     if not names or not set(names) <= set(known):
         raise ganlab.ConfigError(f"{setting} = {text!r} must name some of {', '.join(known)}, separated by commas.")

@@ -25,18 +25,11 @@ class DiffAugment(ganlab.Augmentation):
 
         Args:
             policy: Which, in order, separated by commas: of "color", "translation" and "cutout".
-
-        Raises:
-            ConfigError: One of them is none of these.
         """
         self.policy = chosen("augmentations.diff_augment.policy", policy, _POLICY)
 
     def apply(self, x: tf.Tensor, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
-        """The changed images, `(local_batch, height, width, channels)`.
-
-        Raises:
-            IncompatibleError: The examples are not images.
-        """
+        """The changed images, `(local_batch, height, width, channels)`."""
         if len(x.shape) != 4:
             raise ganlab.IncompatibleError(
                 f"augmentations.diff_augment changes images, and the examples have the shape {tuple(x.shape[1:])}. "

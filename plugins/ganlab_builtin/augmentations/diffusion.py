@@ -54,9 +54,6 @@ class Diffusion(ganlab.Augmentation):
             distribution: "priority" or "uniform".
             target: The mean sign of real scores above which T grows.
             images: How many real images the critic sees while T grows from `least` to `most`.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if distribution not in _DISTRIBUTIONS:
             raise ganlab.ConfigError(

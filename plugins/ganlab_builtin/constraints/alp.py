@@ -51,9 +51,6 @@ class ALP(ganlab.Constraint):
             shortest: The smallest distance of a pair.
             longest: The largest distance of a pair.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The longest distance is below the shortest.
         """
         if longest < shortest:
             raise ganlab.ConfigError(

@@ -38,11 +38,7 @@ class AOL(Certified):
     """
 
     def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
+        """Prepares the operator of each kernel."""
         self._operators = lipschitz.operators(critic)
         super().prepare(critic)
 

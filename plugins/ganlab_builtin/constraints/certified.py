@@ -36,11 +36,7 @@ class KernelNorms(Certified):
     operator: str = "convolution"
 
     def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The operator is "convolution" and that of a kernel is unknown.
-        """
+        """Prepares the operator of each kernel."""
         self._operators = lipschitz.operators(critic, reshaped=self.operator == "matrix")
         super().prepare(critic)
 
@@ -52,11 +48,7 @@ class MatrixKernels(Certified):
     """
 
     def prepare(self, critic: keras.Model) -> None:
-        """Counts the patches that the inputs of each kernel lie in.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
+        """Counts the patches that the inputs of each kernel lie in."""
         self._overlaps = {name: operator.overlap for name, operator in lipschitz.operators(critic).items()}
         super().prepare(critic)
 

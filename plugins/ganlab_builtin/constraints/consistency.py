@@ -50,11 +50,7 @@ class Consistency(ganlab.Constraint):
         self.weight, self.margin, self.every = weight, margin, every
 
     def prepare(self, critic: keras.Model) -> None:
-        """Checks that the critic has noise.
-
-        Raises:
-            IncompatibleError: The critic has no noisy layer, so that its two passes would be one.
-        """
+        """Refuses a critic without a noisy layer, whose two passes would be one."""
         if not ganlab.layers.noisy_layers(critic):
             raise ganlab.IncompatibleError(
                 f"constraints.consistency compares two noisy passes, and the critic {critic.name!r} has no noise. Set "

@@ -53,9 +53,6 @@ class DRAGAN(SlopePenalty):
             scale: The size of the noise in units of the data's standard deviation; 0.5 in the authors' code.
             noise: "normal", as in the paper, or "uniform", as in the authors' code.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: `noise` is neither.
         """
         if noise not in ("normal", "uniform"):
             raise ganlab.ConfigError(f"constraints.dragan.noise = {noise!r} must be 'normal' or 'uniform'.")

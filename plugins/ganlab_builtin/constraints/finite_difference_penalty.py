@@ -63,9 +63,6 @@ class FiniteDifferencePenalty(ganlab.Constraint):
             sigma: The standard deviation of the noise in each coordinate, in units of the data.
             directions: The number of draws of noise at each point, each of which costs a pass of the critic.
             every: Computes the penalty in one of this many critic updates, multiplied by this number.
-
-        Raises:
-            ConfigError: The points are none of the three.
         """
         if points not in ("between", "real", "fake"):
             raise ganlab.ConfigError(

@@ -56,9 +56,6 @@ class GramNorm(Certified):
                 two matrices whose size is the smaller number of channels.
             density: Frequencies along an axis for each tap but the first. 6 raise the bound by 3.5% for each axis,
                 12 by 0.9%.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if operator not in ("convolution", "matrix"):
             raise ganlab.ConfigError(
@@ -67,11 +64,7 @@ class GramNorm(Certified):
         self.operator, self.iterations, self.density = operator, iterations, density
 
     def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
+        """Prepares the operator of each kernel."""
         self._operators = lipschitz.operators(critic)
         super().prepare(critic)
 

@@ -39,11 +39,7 @@ class InfinityNorm(Certified):
         self.limit = limit
 
     def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown.
-        """
+        """Prepares the operator of each kernel."""
         self._operators = lipschitz.operators(critic)
         super().prepare(critic)
 

@@ -40,12 +40,7 @@ class OrthogonalConvolution(Certified):
         self.weight = weight
 
     def prepare(self, critic: keras.Model) -> None:
-        """Checks that the papers cover the kernels.
-
-        Raises:
-            IncompatibleError: The linear map of a kernel is unknown, or no theory covers it, or no orthogonal
-                convolution of its shape exists.
-        """
+        """Refuses kernels that the papers do not cover."""
         self._strides = {}
         weights = ganlab.functional.named_weights(critic)
         for name, operator in lipschitz.operators(critic).items():

@@ -16,11 +16,7 @@ class SlopePenalty(ganlab.Constraint):
     """
 
     def points(self, batch: ganlab.Batch, state: Mapping[str, tf.Tensor], replica: ganlab.Replica) -> tf.Tensor:
-        """The points: here one between each real and fake example, `a * real + (1 - a) * fake` with a uniform.
-
-        Returns:
-            float32 `(local_batch, *sample_shape)`.
-        """
+        """The points: here one between each real and fake example, `a * real + (1 - a) * fake` with a uniform."""
         return interpolate(batch.real, batch.fake, replica.uniform([batch.real.shape[0]]))
 
     def slope(self, critic: ganlab.Critic, points: tf.Tensor) -> tf.Tensor:

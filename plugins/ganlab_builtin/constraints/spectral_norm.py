@@ -44,9 +44,6 @@ class SpectralNorm(KernelNorms):
             operator: A convolution's kernel as a "matrix", as in the paper, or the "convolution" itself.
             power_iterations: Power iterations per critic update; the paper's 1.
             target: The largest singular value that every kernel gets.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if operator not in ("matrix", "convolution"):
             raise ganlab.ConfigError(

@@ -36,9 +36,6 @@ class SpectralProjection(KernelNorms):
             limit: The largest singular value that a kernel may have.
             operator: The "convolution" itself, as in the paper, or its kernel as a "matrix" (everything else, outputs).
             power_iterations: Power iterations per critic update; 20 come within a few percent for most kernels.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if operator not in ("convolution", "matrix"):
             raise ganlab.ConfigError(

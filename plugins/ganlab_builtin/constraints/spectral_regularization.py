@@ -35,9 +35,6 @@ class SpectralRegularization(KernelNorms):
             weight: Twice the penalty's factor; the paper's 0.01.
             operator: A convolution's kernel as a "matrix", as in the paper, or the "convolution" itself.
             power_iterations: Power iterations per critic update; 20 come within a few percent for most kernels.
-
-        Raises:
-            ConfigError: A value is out of its range.
         """
         if operator not in ("matrix", "convolution"):
             raise ganlab.ConfigError(

@@ -43,11 +43,7 @@ class TransportCost(ganlab.Constraint):
         self.weight = weight
 
     def prepare(self, generator: keras.Model) -> None:
-        """Checks that samples are of the size of what they are made from.
-
-        Raises:
-            IncompatibleError: They are not.
-        """
+        """Refuses samples that are not of the size of what they are made from."""
         self._size = math.prod(generator.output.shape[1:])
         sizes = [math.prod(x.shape[1:]) for x in generator.inputs]
         if self._size not in sizes:

@@ -43,11 +43,7 @@ class Surface(ganlab.Diagnostic):
         self.every, self.half_width, self.points = every, half_width, points
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
-        """The surface now.
-
-        Raises:
-            IncompatibleError: The data are not points of the plane.
-        """
+        """The surface now."""
         shape = tuple(critic.dataset.sample_shape)
         if shape != (2,):
             raise ganlab.IncompatibleError(

@@ -41,11 +41,7 @@ class TransportGradient(ganlab.Diagnostic):
         self.every, self.points = every, points
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
-        """The figures now.
-
-        Raises:
-            IncompatibleError: The dataset does not know its optimal critic.
-        """
+        """The figures now."""
         dataset: Any = critic.dataset
         if not hasattr(dataset, "potential_gradient"):
             raise ganlab.IncompatibleError(

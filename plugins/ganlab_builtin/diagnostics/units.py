@@ -43,11 +43,7 @@ class Units(ganlab.Diagnostic):
         self.every = every
 
     def look(self, critic: ganlab.CriticView) -> ganlab.Findings:
-        """The units' outputs for the real and generated examples of the batch that comes next.
-
-        Raises:
-            IncompatibleError: No layer has a nonlinearity with a flat piece.
-        """
+        """The units' outputs for the real and generated examples of the batch that comes next."""
         layers = [layer for layer in critic.layers if layer.activation in (*_NEVER_POSITIVE, *_CENTRES)]
         if not layers:
             raise ganlab.IncompatibleError(

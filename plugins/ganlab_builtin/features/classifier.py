@@ -64,12 +64,7 @@ class Classifier(ganlab.Features):
         self._model: Any = None
 
     def prepare(self, dataset: ganlab.Dataset) -> None:
-        """Loads the network of this dataset, or trains it under the strategy in use and keeps it.
-
-        Raises:
-            IncompatibleError: The dataset has no labels or no end, is not of images, or is too small.
-            ConfigError: The cache cannot be written.
-        """
+        """Loads the network of this dataset, or trains it under the strategy in use and keeps it."""
         if dataset is self._dataset:
             return
         settings = self._settings

@@ -56,9 +56,6 @@ class Inception(ganlab.Features):
             size: The side in pixels that images are resized to for Keras' weights, 75 or more.
             classes: The number of classes of the last layer of Keras' weights.
             top: Whether Keras' weights have that layer; without it there are no class probabilities.
-
-        Raises:
-            ConfigError: The file does not exist, or a value is out of its range.
         """
         if resizing not in ("auto", *preparing.RESIZINGS):
             known = ", ".join(map(repr, ("auto", *preparing.RESIZINGS)))
@@ -87,12 +84,7 @@ class Inception(ganlab.Features):
         self._untrained = False
 
     def prepare(self, dataset: ganlab.Dataset) -> None:
-        """Loads the network at the first call.
-
-        Raises:
-            IncompatibleError: The dataset is not of grey or colour images.
-            ConfigError: The file cannot be read, or holds another network.
-        """
+        """Loads the network at the first call."""
         preparing.check_images("inception", dataset)
         if self._run is None:
             run = self._load_2015() if self._of_2015 else self._load_keras()

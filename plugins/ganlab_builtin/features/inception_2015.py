@@ -195,9 +195,6 @@ def shapes() -> dict[str, tuple[int, ...]]:
 def network(arrays: Mapping[str, np.ndarray]) -> Callable[[Any], tuple[Any, Any]]:
     """The network with these weights.
 
-    Args:
-        arrays: The state dict: an array for each name of `shapes()`.
-
     Returns:
         A function of images `(n, 299, 299, 3)`, in the range that the network takes (see `resizing`). It returns the
         features, `(n, 2048)`, and the logits without the last layer's bias, `(n, 1008)`, both float32. The inception

@@ -14,13 +14,6 @@ def build(shape: tuple[int, ...], classes: int, *, width: int, features: int, se
 
     Pairs of 3 x 3 convolutions, each pair followed by pooling that halves the image and doubles the channels, until a
     side is 4 or less. No normalization: its statistics would be each replica's own.
-
-    Args:
-        shape: `(height, width, channels)`.
-        classes: The number of classes.
-        width: Channels of the first convolutions.
-        features: The number of features.
-        seed: Decides the initial weights, the same in every process and under every strategy.
     """
     seeds = iter(range(1000 * seed, 1000 * seed + 1000))
 

@@ -62,9 +62,6 @@ class Onnx(ganlab.Features):
             std: What is divided by after that.
             order: The order of channels.
             unit_length: Whether vectors are scaled to length 1, as CMMD has those of CLIP.
-
-        Raises:
-            ConfigError: The file does not exist, a word is not known, or channels have other than three values.
         """
         for (name, known), word in zip(_WORDS.items(), (filter, range, order), strict=True):
             if word not in known:
@@ -81,13 +78,7 @@ class Onnx(ganlab.Features):
         self._session: Any = None
 
     def prepare(self, dataset: ganlab.Dataset) -> None:
-        """Loads the network at the first call.
-
-        Raises:
-            IncompatibleError: The dataset is not of grey or colour images.
-            ConfigError: The file cannot be read, or is not of such a network.
-            MissingDependencyError: `onnx` or `onnxruntime` is not installed.
-        """
+        """Loads the network at the first call."""
         resizing.check_images("onnx", dataset)
         if self._session is None:
             self._session = self._load()
@@ -151,11 +142,7 @@ class Onnx(ganlab.Features):
 
 
 def _check(model: Any, size: int) -> None:
-    """Refuses what could read other files, run long, or is not of images.
-
-    Raises:
-        ValueError: With the reason.
-    """
+    """Refuses what could read other files, run long, or is not of images."""
     graph, sides = model.graph, _sides(model)
     if model.functions or graph.sparse_initializer:
         raise ValueError("it has functions or sparse arrays of its own")

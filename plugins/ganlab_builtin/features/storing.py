@@ -43,11 +43,6 @@ def path(name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Pat
 
     The name depends on the data's size, shape, every label and 512 examples spread over all of them: reading each pixel
     would take as long as an epoch.
-
-    Args:
-        name: The network's name.
-        dataset: The finite, labelled dataset that it is trained on.
-        settings: The settings of training, as plain values.
     """
     assert dataset.size is not None
     size = dataset.size
@@ -64,22 +59,14 @@ def path(name: str, dataset: ganlab.Dataset, settings: Mapping[str, Any]) -> Pat
 
 
 def check(path: Path) -> None:
-    """Checks that a file can be written at a path.
-
-    Raises:
-        ConfigError: It cannot.
-    """
+    """Refuses a path where no file can be written."""
     with _config_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def save(path: Path, arrays: Sequence[np.ndarray], facts: Mapping[str, Any]) -> None:
-    """Writes arrays and plain facts into one file, completely or not at all.
-
-    Raises:
-        ConfigError: It cannot be written.
-    """
+    """Writes arrays and plain facts into one file, completely or not at all."""
     named: dict[str, Any] = {f"{i:04d}": array for i, array in enumerate(arrays)}
     named[_FACTS] = np.array(json.dumps(facts))
     # In a temporary folder, because another run may be training the same network.

@@ -45,11 +45,7 @@ def train(
 ) -> None:
     """Trains a model from `network.build`, made under the strategy in use, on the examples that are not held out.
 
-    Args:
-        model: The network.
-        dataset: The finite, labelled dataset.
-        settings: The settings of training.
-        report: Called every few seconds with the number of updates done.
+    Every few seconds, `report` is called with the number of updates done.
     """
     strategy = tf.distribute.get_strategy()
     training, _ = split(_size(dataset), settings.hold_out)
@@ -98,17 +94,10 @@ def update(
     labels: tensorflow.Tensor,
     weights: tensorflow.Tensor,
 ) -> None:
-    """One update, on one replica.
+    """One update, on one replica; `weights` are 1 for an example and 0 for a row that fills the batch up.
 
     The loss is this replica's sum of examples' losses over the weight of the global batch, because the optimizer sums
     gradients over replicas: the sum is the gradient of the global batch's mean, on any number of them.
-
-    Args:
-        model: From `network.build`.
-        adam: Its optimizer.
-        images: The global batch, `(rows, *shape)`.
-        labels: `(rows,)` int64.
-        weights: `(rows,)` float32: 1 for an example, 0 for a row that fills the batch up.
     """
     total = tf.reduce_sum(weights)
     with tf.GradientTape() as tape:
@@ -145,13 +134,7 @@ def shifted(images: np.ndarray, pixels: int, random: np.random.Generator) -> np.
 
 
 def filled(images: np.ndarray, labels: np.ndarray, size: int) -> tuple[tensorflow.Tensor, ...]:
-    """Images, labels and weights in rows that divide over the replicas, padded with the first rows at weight 0.
-
-    Args:
-        images: At most `size` of them.
-        labels: Their labels, int64.
-        size: The size of a whole batch.
-    """
+    """At most `size` images, labels and weights in rows that divide over the replicas, filled up at weight 0."""
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     rows = -(-size // replicas) * replicas
     weights = (np.arange(rows) < len(images)).astype(np.float32)

@@ -54,9 +54,6 @@ class Child(ganlab.Job):
             folder: The working directory.
             log: The file that output and errors are appended to.
             grace_seconds: The time from SIGTERM, which asks it to save and end, to SIGKILL for its process group.
-
-        Raises:
-            OSError: The folder or the log cannot be used.
         """
         guarded = [sys.executable, "-I", "-S", guard.__file__, str(os.getpid()), str(grace_seconds), *command]
         with log.open("ab") as output:

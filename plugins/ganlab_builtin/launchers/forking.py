@@ -51,11 +51,7 @@ class Server:
         self._descriptors: list[int] = []
 
     def serve(self) -> None:
-        """Serves until the other end is closed.
-
-        Raises:
-            _Forked: In each new trial.
-        """
+        """Serves until the other end is closed."""
         for descriptor in (self._read, self._written):
             os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
@@ -128,11 +124,7 @@ def _begin(arguments: list[str]) -> None:
 
 
 def main(descriptor: int) -> None:
-    """Imports what training needs, and serves.
-
-    Args:
-        descriptor: Its end of the socket.
-    """
+    """Imports what training needs, and serves at this end of the socket."""
     connection = socket.socket(fileno=descriptor)
     ganlab.preload()
     for module in pkgutil.iter_modules(ganlab_builtin.__path__):

@@ -24,15 +24,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def guard(parent: int, grace: float, begin: Callable[[], object]) -> int:
-    """Runs a command in its own process group.
+    """Runs a command, begun in the new process, in a process group of its own, for a parent.
 
-    SIGTERM is passed on to it, and sent to it when the parent dies. If it has not ended some time after that, it is
-    killed with its group; SIGUSR1 kills it at once.
-
-    Args:
-        parent: The process that this one belongs to.
-        grace: Seconds from SIGTERM to SIGKILL.
-        begin: Called in the new process. It executes the command, or raises an exception out of this function.
+    SIGTERM is passed on to it, and sent to it when the parent dies. If it has not ended `grace` seconds after that, it
+    is killed with its group; SIGUSR1 kills it at once.
 
     Returns:
         Its exit status, 128 plus the signal's number if a signal ended it.

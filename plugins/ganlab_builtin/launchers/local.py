@@ -38,11 +38,7 @@ class Local(ganlab.Launcher):
         self._servers: list[Server] = []
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
-        """Starts one command.
-
-        Raises:
-            ganlab.RunError: The folder or the log cannot be used.
-        """
+        """Starts one command."""
         variables = {**os.environ, **environment}
         try:
             if self._fork and can_fork(command):

@@ -48,10 +48,6 @@ class OnRay(ganlab.Launcher):
             num_gpus: GPUs; a part of one, for example 0.5, is shared with others.
             resources: Amounts of the cluster's custom resources: `{"accelerator_type:H100": 0.1}`.
             grace_seconds: The time from SIGTERM, by which a trial is asked to save and end, to SIGKILL.
-
-        Raises:
-            MissingDependencyError: Ray is not installed.
-            ConfigError: An amount is below 0.
         """
         self._ray = require("ray")
         for name, amount in (resources or {}).items():
@@ -62,17 +58,7 @@ class OnRay(ganlab.Launcher):
         self._options: dict[str, Any] = {"num_cpus": num_cpus, "num_gpus": num_gpus, "resources": resources}
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
-        """Makes an actor for one command; it waits until a machine has room.
-
-        Args:
-            command: The command and its arguments.
-            environment: Variables to set in addition to those that exist.
-            folder: The working directory.
-            log: The file that output and errors are appended to.
-
-        Raises:
-            ConfigError: The cluster cannot be reached, or a Ray on this machine alone has too few resources.
-        """
+        """Makes an actor for one command; it waits until a machine has room."""
         self._connect()
         # With Ray's default, a run and a stop would wait for each other.
         actor = self._ray.remote(_Command).options(**self._options, max_concurrency=2).remote()

@@ -86,10 +86,6 @@ class Submitit(ganlab.Launcher):
             orphan_seconds: How long a trial that hears nothing from its sweep continues before it saves and ends.
             grace_seconds: The time from SIGTERM, by which a trial is asked to save and end, to SIGKILL.
             slurm: Further options of `sbatch`: `{"qos": "low", "exclusive": True}`.
-
-        Raises:
-            MissingDependencyError: submitit is not installed.
-            ConfigError: A value is invalid, or Slurm is missing.
         """
         self._submitit = require("submitit")
         logging.getLogger("submitit").setLevel(logging.ERROR)  # it greets on standard output
@@ -118,17 +114,7 @@ class Submitit(ganlab.Launcher):
             self._parameters = {"timeout_min": limit, "signal_delay_s": save_seconds, "gpus_per_node": gpus_per_node}
 
     def start(self, command: Sequence[str], *, environment: Mapping[str, str], folder: Path, log: Path) -> ganlab.Job:
-        """Submits one command to the queue.
-
-        Args:
-            command: The command and its arguments.
-            environment: Variables to set in addition to those that exist.
-            folder: The working directory.
-            log: The file that output and errors are appended to.
-
-        Raises:
-            ConfigError: Slurm refuses it.
-        """
+        """Submits one command to the queue."""
         # Its own folder: the local executor's job numbers are process numbers, which are reused.
         own = log.absolute().parent / "submitit" / f"{log.stem}-{secrets.token_hex(4)}"
         own.mkdir(parents=True)

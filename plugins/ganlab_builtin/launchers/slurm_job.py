@@ -22,12 +22,7 @@ _TERMINATED = 128 + signal.SIGTERM
 
 
 def leave_word(own: Path, text: str) -> None:
-    """Leaves a message for a job, which reads either the old one or the new one.
-
-    Args:
-        own: The job's folder.
-        text: A number other than the last, or `STOP`.
-    """
+    """Leaves a message for a job, a number other than the last or `STOP`; it reads the old one or the new one."""
     part = own / f".{WORD}"
     part.write_text(text, encoding="utf-8")
     part.replace(own / WORD)
@@ -106,13 +101,7 @@ class _Word:
 def tf_config(hosts: Sequence[str], rank: int, job: str) -> str:
     """TF_CONFIG of one of several nodes, as in TensorFlow's documentation of `MultiWorkerMirroredStrategy`.
 
-    Args:
-        hosts: The nodes' names, in the order of their ranks.
-        rank: The rank of this node.
-        job: The job's number, from which all nodes derive the same port.
-
-    Returns:
-        The JSON text.
+    All nodes derive the same port from the number of the job.
     """
     port = 20_000 + int(job.partition("_")[0]) % 10_000
     workers = [f"{host}:{port}" for host in hosts]

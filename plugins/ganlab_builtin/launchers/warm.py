@@ -66,9 +66,6 @@ class Server:
             command: A command that can be forked.
             folder: The working directory.
             log: The file that output and errors are appended to.
-
-        Raises:
-            OSError: The folder or the log cannot be used, or the process has ended.
         """
         trial = Trial(self, lambda: self._child(command, folder, log))
         message = {"start": len(self._trials), "arguments": list(command[len(_FORKABLE) - 1 :]), "grace": self._grace}

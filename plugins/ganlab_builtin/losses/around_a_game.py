@@ -16,11 +16,7 @@ class AroundAGame(ganlab.Loss):
     def __init__(
         self, game: ganlab.Loss, *, pairs: bool = False, labels: bool = False, outputs: tuple[str, ...] = ()
     ) -> None:
-        """Takes the game, and what the loss around it needs itself.
-
-        Raises:
-            IncompatibleError: The game has no critic.
-        """
+        """Takes the game, and what the loss around it needs itself."""
         if getattr(game.critic, "__func__", None) is ganlab.Loss.critic:
             raise ganlab.IncompatibleError(
                 f"{selector(self)} extends a game of generator and critic, and {selector(game)} has no loss for a "

@@ -37,9 +37,6 @@ class AuxiliaryClassifier(ganlab.Loss):
             game: The loss of the scores, of each example alone; None for losses.non_saturating, the paper's.
             weight: The classifier's factor.
             on_samples: Whether the critic's classifier learns from samples too.
-
-        Raises:
-            ConfigError: The game compares pairs, which this loss does not hand on.
         """
         self.game, self.weight, self.on_samples = game or NonSaturating(), weight, on_samples
         if self.game.pairs:

@@ -91,9 +91,6 @@ class MMD(ganlab.Loss):
             kernel: "rational_quadratic", the sum of `(1 + d^2 / (2 a))^-a`, or "rbf", the sum of `exp(-d^2 / (2 s^2))`,
                 over the scales.
             scales: The numbers a or s; None for the papers', 0.2, 0.5, 1, 2, 5, and 1, 2, 4, 8, 16.
-
-        Raises:
-            ConfigError: The kernel is unknown, or a scale is not positive.
         """
         if kernel not in KERNELS:
             raise ganlab.ConfigError(f"losses.mmd.kernel = {kernel!r} must be one of {', '.join(map(repr, KERNELS))}.")
@@ -143,17 +140,7 @@ def _contrast(
     replica: ganlab.Replica,
     alike: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
 ) -> tf.Tensor:
-    """How much more alike examples of one kind are than examples of both; its mean is the whole batch's, unbiased.
-
-    Args:
-        real: Vectors of this replica's real examples, `(n, d)`.
-        fake: Vectors of its samples, `(n, d)`.
-        replica: Gathers those of all replicas.
-        alike: Compares all rows, `(n, d), (m, d) -> (n, m)`.
-
-    Returns:
-        Each pair's share, `(n,)`.
-    """
+    """How much more alike examples of one kind are than examples of both, `(n,)`; its mean is the batch's, unbiased."""
     reals, fakes = replica.gather(real), replica.gather(fake)
     within = mean_over_others(alike(real, reals), replica) + mean_over_others(alike(fake, fakes), replica)
     return within - tf.reduce_mean(alike(real, fakes), axis=1) - tf.reduce_mean(alike(fake, reals), axis=1)

@@ -154,9 +154,6 @@ class LeastSquares(ganlab.Loss):
             a: The critic's target for samples of the generator.
             b: The critic's target for data. With `b - c = 1` and `b - a = 2` the game minimizes a Pearson divergence.
             c: The generator's target for its samples.
-
-        Raises:
-            ConfigError: A target is not finite, or `a` equals `b`, so that data and samples have the same target.
         """
         if a == b:
             raise ganlab.ConfigError(

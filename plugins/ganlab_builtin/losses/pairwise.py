@@ -34,11 +34,7 @@ def own_places(n: int, replica: ganlab.Replica) -> tf.Tensor:
 
 
 def mean_over_others(values: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
-    """The mean of each row over all examples of the global batch but its own: `(n, size) -> (n,)`.
-
-    Raises:
-        IncompatibleError: There are no others.
-    """
+    """The mean of each row over all other examples of the global batch, if there are any: `(n, size) -> (n,)`."""
     n, size = values.shape
     if size < 2:
         raise ganlab.IncompatibleError(

@@ -171,12 +171,6 @@ def sgd(
         schedule: How the learning rate falls.
         decay_steps: Updates until it has fallen; None for the whole run.
         final_fraction: The share of the learning rate that is left then.
-
-    Returns:
-        A `keras.optimizers.SGD`.
-
-    Raises:
-        ConfigError: A value is out of its range, or `nesterov` without momentum.
     """
     if nesterov and not momentum:
         raise ganlab.ConfigError(

@@ -39,11 +39,7 @@ class Decay(keras.optimizers.schedules.LearningRateSchedule):
         self.start, self.shape, self.decay_steps, self.final_fraction = start, shape, decay_steps, final_fraction
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate at this update, a float32 scalar tensor.
-
-        Raises:
-            ConfigError: `decay_steps` was never filled.
-        """
+        """The learning rate at this update, a float32 scalar tensor."""
         if self.decay_steps is None:
             raise ganlab.ConfigError(
                 "The learning rate's decay_steps is None, which stands for the whole run, and nothing said how many "

@@ -22,11 +22,7 @@ class Grid(ganlab.Search):
         direction: Literal["minimize", "maximize"],
         history: Sequence[ganlab.Proposal] = (),
     ) -> None:
-        """Takes the space; seed and direction change nothing.
-
-        Raises:
-            ganlab.ConfigError: A setting has no list of values, or the budget is smaller than the grid.
-        """
+        """Takes the space; seed and direction change nothing."""
         values = []
         for name, choices in space.items():
             if isinstance(choices, ganlab.Range):

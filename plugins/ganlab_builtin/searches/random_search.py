@@ -29,11 +29,7 @@ class Random(ganlab.Search):
         direction: Literal["minimize", "maximize"],
         history: Sequence[ganlab.Proposal] = (),
     ) -> None:
-        """Takes the space; the direction changes nothing.
-
-        Raises:
-            ganlab.ConfigError: The budget is missing.
-        """
+        """Takes the space; the direction changes nothing."""
         if budget is None:
             raise ganlab.ConfigError(
                 "searches.random draws without end: limit the number of configurations, for example with --budget 20."

@@ -48,10 +48,6 @@ class Optuna(ganlab.Search):
                 (Li et al., 2018, "Hyperband: a novel bandit-based approach to hyperparameter optimization").
             pruner_startup: The number of configurations that are trained to the end before "median" gives up any.
             warmup_steps: Objectives before this step are ignored: early ones of GANs mean little.
-
-        Raises:
-            MissingDependencyError: Optuna is not installed.
-            ConfigError: A number is below 0, or the pruner is unknown.
         """
         self._optuna = require("optuna")
         pruners = {
@@ -73,18 +69,7 @@ class Optuna(ganlab.Search):
         direction: Literal["minimize", "maximize"],
         history: Sequence[ganlab.Proposal] = (),
     ) -> None:
-        """Takes the space, and passes the known results to Optuna.
-
-        Args:
-            space: The settings that may vary, and their values.
-            budget: The largest number of configurations.
-            seed: The seed of all draws.
-            direction: Whether small or large objectives are better.
-            history: The configurations of an earlier process.
-
-        Raises:
-            ConfigError: The budget is missing, or a range is empty or logarithmic with numbers that are not positive.
-        """
+        """Takes the space, and passes the known results to Optuna."""
         if budget is None:
             raise ganlab.ConfigError("searches.optuna needs a budget of configurations, for example --budget 30.")
         self._budget, self._seed, self._direction = budget, seed, direction
@@ -185,14 +170,7 @@ class Optuna(ganlab.Search):
 
 @dataclass(frozen=True)
 class _Axis:
-    """A setting as Optuna represents it.
-
-    Attributes:
-        distribution: Optuna's distribution.
-        size: The number of values.
-        text: Converts a value of Optuna's to the text in an experiment file.
-        value: The inverse of `text`.
-    """
+    """A setting as Optuna represents it: its distribution, the number of its values, and both ways to and from text."""
 
     distribution: Any
     size: float

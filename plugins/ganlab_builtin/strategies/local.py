@@ -22,13 +22,6 @@ def one_device(*, device: str | None = None) -> tf.distribute.Strategy:
 
     Args:
         device: The device, for example "GPU:1" or "CPU:0"; None for the first GPU, or the CPU if there is none.
-
-    Returns:
-        A `tf.distribute.OneDeviceStrategy`.
-
-    Raises:
-        ConfigError: This is not the name of a device.
-        IncompatibleError: The device is missing on this machine.
     """
     chosen = _device("one_device.device", device) if device is not None else _first(_logical("GPU") or _logical("CPU"))
     return tf.distribute.OneDeviceStrategy(f"/{chosen}")
@@ -43,13 +36,6 @@ def mirrored(
         devices: The devices, for example ["GPU:0", "GPU:1"], all of one type; None for all GPUs, or else one CPU.
         virtual_replicas: Splits the CPU into this many devices, a replica on each, to see on a laptop what several
             replicas do. It is not faster than one. TensorFlow splits a CPU before its first use and only once.
-
-    Returns:
-        A `tf.distribute.MirroredStrategy`.
-
-    Raises:
-        ConfigError: A value is out of its range, or both are given.
-        IncompatibleError: This machine has no such device, or TensorFlow has used the CPU in fewer parts.
     """
     if devices is not None and virtual_replicas is not None:
         raise ganlab.ConfigError(

@@ -33,12 +33,6 @@ def tpu(*, address: str = "", connect_attempts: Annotated[int, Ge(1)] = 5) -> tf
             environment variable `TPU_NAME`, or else the chips of this machine.
         connect_attempts: How often to try while the TPU cannot be reached, for example after its start or a preemption.
             Waits double from one second to at most a minute.
-
-    Returns:
-        A `tf.distribute.TPUStrategy`.
-
-    Raises:
-        IncompatibleError: The TPU is missing or could not be reached.
     """
     place = address or _address()
     transient = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, ConnectionError, TimeoutError)
@@ -64,17 +58,7 @@ def retry(
     transient: tuple[type[BaseException], ...],
     sleep: Callable[[float], None],
 ) -> T:
-    """Calls until it succeeds, waiting twice as long after each failure.
-
-    Args:
-        attempt: The function to call.
-        attempts: The largest number of calls.
-        transient: The errors that may pass; others are raised at once.
-        sleep: Waits for that many seconds.
-
-    Returns:
-        The result of the call.
-    """
+    """Calls until it succeeds, waiting twice as long after each of the `transient` errors that may pass."""
     wait = _FIRST_WAIT
     for _ in range(attempts - 1):
         try:
@@ -107,11 +91,7 @@ def _probe(address: str) -> None:
 
 
 def _address() -> str:
-    """The TPU's address according to this machine, without asking a server.
-
-    Raises:
-        IncompatibleError: There is no sign of a TPU on this machine.
-    """
+    """The TPU's address according to this machine, without asking a server."""
     for variable in _ADDRESS_VARIABLES:
         if os.environ.get(variable):
             return os.environ[variable]

@@ -37,13 +37,6 @@ def multi_worker(
         bucket_bytes: Gradients are summed in buckets of at least this many bytes, the last layers' first, each while
             the backward pass computes the gradients of earlier layers, as in Li et al., "PyTorch distributed" (2020),
             section 3.2.3. 0 sums all in one message at the end.
-
-    Returns:
-        A `tf.distribute.MultiWorkerMirroredStrategy`.
-
-    Raises:
-        ConfigError: `TF_CONFIG` is missing or cannot be used.
-        IncompatibleError: TensorFlow was used before, or the processes could not join.
     """
     if communication not in _COMMUNICATIONS:
         raise ganlab.ConfigError(
@@ -101,14 +94,7 @@ def _say_who_is_waited_for(addresses: list[str]) -> None:
 
 
 def check_cluster(text: str) -> list[str]:
-    """Checks the value of `TF_CONFIG`, which lists the workers and which of them this process is.
-
-    Returns:
-        The addresses of all workers.
-
-    Raises:
-        ConfigError: It is missing, not JSON, or does not name this process among the workers.
-    """
+    """The workers' addresses in the value of `TF_CONFIG`, which must be right about them and this process."""
     if not text.strip():
         raise _unusable("is not set")
     try:

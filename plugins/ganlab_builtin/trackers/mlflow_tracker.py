@@ -39,11 +39,7 @@ class MlflowTracker:
 
     @ganlab.hookimpl
     def ganlab_run_start(self, run: ganlab.Run) -> None:
-        """Opens or continues MLflow's run.
-
-        Raises:
-            MissingDependencyError: MLflow is not installed.
-        """
+        """Opens or continues MLflow's run."""
         self._id = ""
         self._client = client = _connected()
         note = run.path / _ID

@@ -25,11 +25,7 @@ class Notify:
     """
 
     def __init__(self, command: str) -> None:
-        """Splits the command as a shell would.
-
-        Raises:
-            ConfigError: It cannot be split.
-        """
+        """Splits the command as a shell would."""
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -40,11 +36,7 @@ class Notify:
 
     @ganlab.hookimpl
     def ganlab_run_end(self, run: ganlab.Run, status: str) -> None:
-        """Calls the command.
-
-        Raises:
-            ConfigError: It cannot be started, fails or takes too long.
-        """
+        """Calls the command."""
         info = run.info
         variables = {
             "GANLAB_RUN": str(run.path.absolute()),

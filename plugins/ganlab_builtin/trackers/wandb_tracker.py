@@ -26,11 +26,7 @@ class WandbTracker:
 
     @ganlab.hookimpl
     def ganlab_run_start(self, run: ganlab.Run) -> None:
-        """Opens or continues the service's run.
-
-        Raises:
-            MissingDependencyError: wandb is not installed.
-        """
+        """Opens or continues the service's run."""
         self._run = None
         try:
             import wandb
