@@ -11,7 +11,10 @@ from ganlab.lazy import tensorflow as tf
 
 
 class AroundAGame(ganlab.Loss):
-    """Holds another loss, the game: what that one needs, this one needs; what it keeps, this one keeps."""
+    """Holds another loss, the game: what that one needs, this one needs; what it keeps, this one keeps.
+
+    A subclass adds a term to the game's losses, or overrides them.
+    """
 
     def __init__(
         self, game: ganlab.Loss, *, pairs: bool = False, labels: bool = False, outputs: tuple[str, ...] = ()
@@ -61,9 +64,11 @@ class AroundAGame(ganlab.Loss):
         state: Mapping[str, tf.Tensor],
         networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
-        """The game's loss of the critic, `(n,)`."""
+        """The game's loss of the critic, and the term, `(n,)`."""
         given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
-        return call(self.game.critic, real_scores, fake_scores, **given)
+        game = call(self.game.critic, real_scores, fake_scores, **given)
+        term = self.critic_term(batch, replica, networks or {})
+        return game if term is None else game + term
 
     def generator(
         self,
@@ -75,10 +80,24 @@ class AroundAGame(ganlab.Loss):
         state: Mapping[str, tf.Tensor],
         networks: Mapping[str, ganlab.Network] | None = None,
     ) -> tf.Tensor:
-        """The game's loss of the generator, `(n,)`."""
+        """The game's loss of the generator, and the term, `(n,)`."""
         scores: list[Any] = [fake_scores, *([real_scores] if self.game.pairs else [])]
         given = {"batch": batch, "replica": replica, "state": state, "networks": networks or {}}
-        return call(self.game.generator, *scores, **given)
+        game = call(self.game.generator, *scores, **given)
+        term = self.generator_term(batch, replica, networks or {})
+        return game if term is None else game + term
+
+    def critic_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
+    ) -> tf.Tensor | None:
+        """What the critic's loss has beside the game's, `(n,)`; None for nothing."""
+        return None
+
+    def generator_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
+    ) -> tf.Tensor | None:
+        """What the generator's loss has beside the game's, `(n,)`; None for nothing."""
+        return None
 
 
 def selector(loss: ganlab.Loss) -> str:

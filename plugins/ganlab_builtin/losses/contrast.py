@@ -55,32 +55,17 @@ class D2DCrossEntropy(AroundAGame):
         self.weight, self.temperature = weight, temperature
         self.positive_margin, self.negative_margin = positive_margin, negative_margin
 
-    def critic(
-        self,
-        real_scores: tf.Tensor,
-        fake_scores: tf.Tensor,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+    def critic_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """The game's loss, plus `weight` times the cross-entropy of real examples, `(n,)`."""
-        game = super().critic(real_scores, fake_scores, batch, replica, state, networks)
-        return game + self.weight * self._entropy(batch.real_outputs, batch.labels, replica)
+        """`weight` times the cross-entropy of real examples, `(n,)`."""
+        return self.weight * self._entropy(batch.real_outputs, batch.labels, replica)
 
-    def generator(
-        self,
-        fake_scores: tf.Tensor,
-        real_scores: tf.Tensor | None = None,
-        *,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+    def generator_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """The game's loss, plus `weight` times the cross-entropy of samples, `(n,)`."""
-        game = super().generator(fake_scores, real_scores, batch=batch, replica=replica, state=state, networks=networks)
-        return game + self.weight * self._entropy(batch.fake_outputs, batch.labels, replica)
+        """`weight` times the cross-entropy of samples, `(n,)`."""
+        return self.weight * self._entropy(batch.fake_outputs, batch.labels, replica)
 
     def _entropy(self, outputs: Mapping[str, tf.Tensor], labels: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         embedding, proxy = (tf.math.l2_normalize(rows(outputs[name]), axis=1) for name in (EMBEDDING, PROXY))

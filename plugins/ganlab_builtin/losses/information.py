@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
 from ganlab.bounds import Ge
@@ -51,37 +51,21 @@ class Info(AroundAGame):
         super().__init__(game or NonSaturating())
         self.weight, self.continuous_weight = weight, continuous_weight
 
-    def critic(
-        self,
-        real_scores: tf.Tensor,
-        fake_scores: tf.Tensor,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
-    ) -> tf.Tensor:
-        """The game's loss, plus what Q misses where it is the critic's, `(n,)`."""
-        game = super().critic(real_scores, fake_scores, batch, replica, state, networks)
-        return game if CODE in (networks or {}) else game + self._missed(batch.fake_outputs, batch.latent)[0]
+    def critic_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
+    ) -> tf.Tensor | None:
+        """What Q misses where it is the critic's, `(n,)`."""
+        return None if CODE in networks else self._missed(batch.fake_outputs, batch.latent)[0]
 
-    def generator(
-        self,
-        fake_scores: tf.Tensor,
-        real_scores: tf.Tensor | None = None,
-        *,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+    def generator_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """The game's loss, plus what Q misses, `(n,)`."""
-        others: dict[str, Any] = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        game = super().generator(fake_scores, real_scores, **others)
-        read = networks[CODE](batch.fake) if networks and CODE in networks else batch.fake_outputs
+        """What Q misses, `(n,)`."""
+        read = networks[CODE](batch.fake) if CODE in networks else batch.fake_outputs
         missed, information = self._missed(read, batch.latent)
         if information is not None:
             replica.log("information", information)
-        return game + missed
+        return missed
 
     def _missed(self, read: Mapping[str, tf.Tensor], latent: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor | None]:
         """`-lambda log Q(c | x)` but for constants, `(n,)`; and the category's part of L_I, if there is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import ganlab
 from ganlab.bounds import Ge
@@ -51,41 +51,25 @@ class SelfSupervised(AroundAGame):
         super().__init__(game or Hinge(), outputs=(ROTATION,))
         self.alpha, self.beta = alpha, beta
 
-    def critic(
-        self,
-        real_scores: tf.Tensor,
-        fake_scores: tf.Tensor,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+    def critic_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """The game's loss, plus `beta` times the cross-entropy of rotations of real examples, `(n,)`."""
-        game = super().critic(real_scores, fake_scores, batch, replica, state, networks)
+        """`beta` times the cross-entropy of rotations of real examples, `(n,)`."""
         missed, right = _rotations(batch.real, batch.real_outputs, networks)
         replica.log("accuracy", right)
-        return game + self.beta * missed
+        return self.beta * missed
 
-    def generator(
-        self,
-        fake_scores: tf.Tensor,
-        real_scores: tf.Tensor | None = None,
-        *,
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-        state: Mapping[str, tf.Tensor],
-        networks: Mapping[str, ganlab.Network] | None = None,
+    def generator_term(
+        self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """The game's loss, plus `alpha` times the cross-entropy of rotations of samples, `(n,)`."""
-        others: dict[str, Any] = {"batch": batch, "replica": replica, "state": state, "networks": networks}
-        game = super().generator(fake_scores, real_scores, **others)
+        """`alpha` times the cross-entropy of rotations of samples, `(n,)`."""
         missed, right = _rotations(batch.fake, batch.fake_outputs, networks)
         replica.log("sample_accuracy", right)
-        return game + self.alpha * missed
+        return self.alpha * missed
 
 
 def _rotations(
-    x: tf.Tensor, outputs: Mapping[str, tf.Tensor], networks: Mapping[str, ganlab.Network] | None
+    x: tf.Tensor, outputs: Mapping[str, tf.Tensor], networks: Mapping[str, ganlab.Network]
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The mean of `-log Q(R = r | x turned by r)` over the four r, `(n,)`, and whether Q is highest at r, `(4, n)`.
 
@@ -96,7 +80,6 @@ def _rotations(
             f"losses.self_supervised turns square images, and the examples have the shape {tuple(x.shape[1:])}. Choose "
             "another dataset or another loss."
         )
-    assert networks is not None
     transposed = tf.transpose(x, [0, 2, 1, 3])
     turned = [tf.reverse(transposed, [1]), tf.reverse(x, [1, 2]), tf.reverse(transposed, [2])]
     logits = tf.stack([outputs[ROTATION], *(networks["critic"].outputs(each)[ROTATION] for each in turned)])
