@@ -5,19 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from ganlab import lipschitz
 from ganlab.functional import almost_orthogonal
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.certified import Certified
+from ganlab_builtin.constraints.certified import KernelMaps
 from ganlab_builtin.constraints.convolution_blocks import blocks, joined, phases, unfolded
 
-if TYPE_CHECKING:
-    import keras
 
-
-class AOL(Certified):
+class AOL(KernelMaps):
     """Scales the inputs of every kernel so that no layer stretches, dense or convolution.
 
     Prach and Lampert, "Almost-orthogonal layers for efficient general-purpose Lipschitz networks" (2022), theorem 1:
@@ -36,11 +32,6 @@ class AOL(Certified):
     There is no state and no iteration, and the cost depends neither on the batch nor on the size of images. With
     1-Lipschitz activations every critic without branches is 1-Lipschitz, as the logged lipschitz_bound shows.
     """
-
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel."""
-        self._operators = lipschitz.operators(critic)
-        super().prepare(critic)
 
     def reparameterize(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every kernel with its inputs scaled."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.certified import KernelNorms
-
-# Power iterations for the first vectors: 20 come within a few percent for most kernels.
-_WARM_UP = 20
+from ganlab_builtin.constraints.certified import FollowedNorms
 
 
-class BoundPenalty(KernelNorms):
+class BoundPenalty(FollowedNorms):
     """Penalizes the product of the layers' norms, which bounds the slope of a critic without branches.
 
     `weight * max(0, prod(||W||) - target)^2` over the kernels W, a convolution's norm being that of the map that it
@@ -29,6 +26,7 @@ class BoundPenalty(KernelNorms):
     Logs `product`, that of the norms as followed.
     """
 
+    warm_up: ClassVar[int] = 20  # come within a few percent for most kernels
     metric_help: ClassVar[dict[str, str]] = {
         "product": (
             "The product of the kernels' norms, by power iteration: near the target where the penalty holds the critic."
@@ -51,27 +49,9 @@ class BoundPenalty(KernelNorms):
         """
         self.weight, self.target, self.power_iterations = weight, target, power_iterations
 
-    def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """A unit vector for every kernel, near its leading singular vector."""
-        return {
-            name: lipschitz.spectral_norm(operator, weights[name], iterations=_WARM_UP)[1]
-            for name, operator in self._operators.items()
-        }
-
-    def advance(
-        self,
-        weights: Mapping[str, tf.Tensor],
-        state: Mapping[str, tf.Tensor],
-        batch: ganlab.Batch,
-        replica: ganlab.Replica,
-    ) -> dict[str, tf.Tensor]:
-        """The vectors, `power_iterations` further."""
-        norms = {
-            name: lipschitz.spectral_norm(operator, weights[name], state[name], iterations=self.power_iterations)
-            for name, operator in self._operators.items()
-        }
-        replica.log("product", tf.reduce_prod(tf.stack([norm for norm, _ in norms.values()])))
-        return {name: vector for name, (_, vector) in norms.items()}
+    def measure(self, norms: Sequence[tf.Tensor], replica: ganlab.Replica) -> None:
+        """Logs their product."""
+        replica.log("product", tf.reduce_prod(tf.stack(norms)))
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor], state: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""

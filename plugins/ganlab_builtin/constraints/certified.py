@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import ganlab
 from ganlab import lipschitz
@@ -26,8 +26,8 @@ class Certified(ganlab.Constraint):
         return self._bound(weights)
 
 
-class KernelNorms(Certified):
-    """Works with the largest singular value of every kernel.
+class KernelMaps(Certified):
+    """Works with the linear map of every kernel.
 
     Attributes:
         operator: A convolution's kernel as a "matrix", or the "convolution" itself.
@@ -39,6 +39,40 @@ class KernelNorms(Certified):
         """Prepares the operator of each kernel."""
         self._operators = lipschitz.operators(critic, reshaped=self.operator == "matrix")
         super().prepare(critic)
+
+
+class FollowedNorms(KernelMaps):
+    """Follows the leading singular vector of every kernel by power iteration, in a state that moves once an update."""
+
+    power_iterations: int
+    # How accurate a cold start is depends on how close the two largest singular values are. All random kernels up to
+    # 1600 x 128 were within 1% after these, and within 4% after a fifth of them. Each update continues from the last.
+    warm_up: ClassVar[int] = 100
+
+    def initial_state(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """A unit vector for every kernel, near its leading singular vector."""
+        return {
+            name: lipschitz.spectral_norm(operator, weights[name], iterations=self.warm_up)[1]
+            for name, operator in self._operators.items()
+        }
+
+    def advance(
+        self,
+        weights: Mapping[str, tf.Tensor],
+        state: Mapping[str, tf.Tensor],
+        batch: ganlab.Batch,
+        replica: ganlab.Replica,
+    ) -> dict[str, tf.Tensor]:
+        """The vectors, `power_iterations` further."""
+        norms = {
+            name: lipschitz.spectral_norm(operator, weights[name], state[name], iterations=self.power_iterations)
+            for name, operator in self._operators.items()
+        }
+        self.measure([norm for norm, _ in norms.values()], replica)
+        return {name: vector for name, (_, vector) in norms.items()}
+
+    def measure(self, norms: Sequence[tf.Tensor], replica: ganlab.Replica) -> None:
+        """Logs what a subclass wants of the norms; here nothing."""
 
 
 class MatrixKernels(Certified):

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from ganlab import lipschitz
 from ganlab.bounds import Gt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.certified import Certified
+from ganlab_builtin.constraints.certified import KernelMaps
 from ganlab_builtin.constraints.convolution_blocks import blocks, joined
 
-if TYPE_CHECKING:
-    import keras
 
-
-class InfinityNorm(Certified):
+class InfinityNorm(KernelMaps):
     """Projects the weights of every output unit onto absolute values whose sum is at most `limit`, after each update.
 
     Anil, Lucas and Grosse, "Sorting out Lipschitz function approximation" (2019), section 4.2: a layer stretches
@@ -37,11 +34,6 @@ class InfinityNorm(Certified):
             limit: The largest sum of absolute weights of a unit.
         """
         self.limit = limit
-
-    def prepare(self, critic: keras.Model) -> None:
-        """Prepares the operator of each kernel."""
-        self._operators = lipschitz.operators(critic)
-        super().prepare(critic)
 
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every unit's weights in the ball."""

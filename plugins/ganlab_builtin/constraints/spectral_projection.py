@@ -9,10 +9,10 @@ import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge, Gt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.certified import KernelNorms
+from ganlab_builtin.constraints.certified import KernelMaps
 
 
-class SpectralProjection(KernelNorms):
+class SpectralProjection(KernelMaps):
     """Scales every kernel down to a largest singular value of at most `limit` after each update.
 
     Gouk, Frank, Pfahringer and Cree, "Regularisation of neural networks by enforcing Lipschitz continuity" (2021),

@@ -9,10 +9,10 @@ import ganlab
 from ganlab import lipschitz
 from ganlab.bounds import Ge
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.constraints.certified import KernelNorms
+from ganlab_builtin.constraints.certified import KernelMaps
 
 
-class SpectralRegularization(KernelNorms):
+class SpectralRegularization(KernelMaps):
     """Penalizes the largest singular value of every kernel.
 
     Yoshida and Miyato, "Spectral norm regularization for improving the generalizability of deep learning" (2017),
