@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ganlab
+from ganlab.training.graph.refusals import check_layers
 
 
 def packed(inner, **arguments):
@@ -27,6 +28,16 @@ def test_each_example_gets_the_score_of_its_pack(inner, shape):
 def test_conditional_networks_are_refused():
     with pytest.raises(ganlab.ConfigError, match=r"DCGAN is conditional, and a pack has no label"):
         packed("dcgan", labels="projection")
+
+
+@pytest.mark.parametrize("name", ["gradient_normalization", "gran"])
+def test_a_transform_by_slopes_is_refused_and_a_penalty_on_them_is_not(name):
+    critic = packed("mlp", width=4)[1].critic((2,))
+    made = [ganlab.component("constraints", each)() for each in ("gradient_penalty", name)]
+    check_layers("critic", critic, (2,), constraints=made[:1], packing=3)
+    check_layers("critic", critic, (2,), constraints=made)
+    with pytest.raises(ganlab.IncompatibleError, match=rf"{name} changes each score .* packs of 3"):
+        check_layers("critic", critic, (2,), constraints=made, packing=3)
 
 
 def test_what_is_built_around_it_is_packed_too():

@@ -210,6 +210,7 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
             side=network.side,
             constraints=role_of(name, network.side, experiment).constraints_of(experiment),
             conditional=network.conditional,
+            packing=architecture.packing if name == CRITIC else 1,
         )
     return networks
 

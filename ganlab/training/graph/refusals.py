@@ -22,6 +22,7 @@ def check_layers(
     side: str = "critic",
     constraints: Sequence[Constraint] = (),
     conditional: bool = False,
+    packing: int = 1,
 ) -> None:
     """Refuses layers that would go wrong silently; the message says what to use instead.
 
@@ -38,6 +39,13 @@ def check_layers(
     differentiating = next((selector_of(c) for c in constraints if differentiates(c, side)), "")
     for layer in layers if differentiating else ():
         _check_derivatives(role, side, layer, differentiating)
+    for each in constraints if packing > 1 else ():
+        if differentiates(each) and type(each).transform is not Constraint.transform:
+            raise IncompatibleError(
+                f"{selector_of(each)} changes each score by the slope at its own example, and this critic scores packs "
+                f"of {packing}, where other examples move it too. Use a penalty on slopes, a constraint on weights, or "
+                "an architecture without packing."
+            )
 
 
 def differentiates(constraint: Constraint, side: str = "critic") -> bool:
