@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import itertools
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,7 +66,7 @@ def examine() -> list[Finding]:
     ranges = supported(importlib.metadata.requires(DISTRIBUTION) or [])
     findings = [*python_findings(), *package_findings(installed, ranges)]
     if any(name in installed for name in _TENSORFLOW):
-        findings += device_findings()
+        findings += further_findings()
     return [*findings, *plugin_findings()]
 
 
@@ -111,9 +110,10 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
             yield Finding(name, "broken", f"not installed: pip install '{name}{wanted}'")
 
 
-def device_findings() -> Iterator[Finding]:
-    """Reports on the devices that TensorFlow can train on, by an application that needs nothing else."""
-    yield from itertools.starmap(Finding, importlib.import_module("ganlab_devices").examine())
+def further_findings() -> Iterator[Finding]:
+    """Reports what the entry points of the group `ganlab.doctor` find."""
+    points = importlib.metadata.entry_points(group="ganlab.doctor")
+    yield from (Finding(*found) for point in points for found in point.load()())
     yield Finding("programs of XLA", *xla_cache.describe())
 
 
