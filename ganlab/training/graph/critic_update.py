@@ -31,15 +31,9 @@ class CriticUpdate(Update):
         super().__init__(experiment, state, size=experiment.batch_size, compiled=compiled, shared=shared)
 
     def __call__(self, update: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
-        """Trains the critic once; called in a replica's context.
+        """Trains the critic once; called in a replica's context with its rows and the number of critic updates done.
 
-        Args:
-            update: The number of critic updates done, an int64 scalar.
-            data: This replica's `real`, and `labels`, `conditions` and `source` where there are some.
-            ahead: Where the gradient is taken.
-
-        Returns:
-            Its metrics, and their local values, `(metrics,)` float32.
+        Returns its metrics, and their local values, `(metrics,)` float32.
         """
         state, log = self.state, Log()
         draws, values = self._draws(update), state.values(ahead)

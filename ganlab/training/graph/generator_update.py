@@ -29,16 +29,9 @@ class GeneratorUpdate(Update):
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled, shared=shared)
 
     def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
-        """Trains the generator once; called in a replica's context.
+        """Trains the generator once; called in a replica's context with its rows and the number of its updates done.
 
-        Args:
-            step: The number of generator updates done, an int64 scalar.
-            data: `labels`, `conditions` and `source` of this replica's rows where there are some, and `real` where the
-                loss pairs.
-            ahead: Where the gradient is taken.
-
-        Returns:
-            Its metrics, and their local values, `(metrics,)` float32.
+        Returns its metrics, and their local values, `(metrics,)` float32.
         """
         log, values, draws = Log(), self.state.values(ahead), self._draws(step)
         data, _ = self.completed(draws, values, data)
