@@ -163,13 +163,6 @@ def test_resume_restores_warnings(names, tag, value):
     assert [bool(list(after.row(row))) for row in seen[7:]] == [False, False, True, False, False]
 
 
-def test_sizes_are_restored_from_checkpoints_of_earlier_versions():
-    old = Warnings(ConstraintStack([], []), [])
-    old.resume({"ill": {}, "said": [], "complaints": {}, "rows": 20, "largest": 2.0})
-    (row,) = rows("critic/loss", [2100.0])
-    assert ["1050 times" in said for said in old.row(row)] == [True]
-
-
 @pytest.mark.parametrize("name", ["gradient_penalty", "dragan", "lipschitz_penalty"])
 @pytest.mark.parametrize("target", [1.0, 0.25])
 def test_slope_of_twice_its_target_is_reported_for_any_target(name, target):

@@ -47,12 +47,10 @@ class Magnitudes:
         return {"rows": self._rows, "alike": self._alike, "largest": self._largest, "sizes": self.complaints}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Restores the state from a checkpoint, which an earlier version may have written."""
-        largest = state["largest"]
-        known = largest if isinstance(largest, dict) else {"critic/loss": largest}
-        self._largest = {str(tag): float(value) for tag, value in known.items()}
-        self._rows, self._alike = int(state["rows"]), int(state.get("alike", 0))
-        self.complaints = {str(tag): said and str(said) for tag, said in state.get("sizes", {}).items()}
+        """Restores the state from a checkpoint."""
+        self._largest = {str(tag): float(value) for tag, value in state["largest"].items()}
+        self._rows, self._alike = int(state["rows"]), int(state["alike"])
+        self.complaints = {str(tag): said and str(said) for tag, said in state["sizes"].items()}
 
     def row(self, step: int, reduced: Mapping[str, float]) -> Iterator[tuple[str, str, bool]]:
         """Takes one logged row.
