@@ -258,46 +258,40 @@ def test_one_param_given_twice(mistake, here, minimal):
     )
 
 
-def test_missing_required_parts(mistake, here):
-    (here / "exp.gin").write_text(
-        "experiment.dataset = @datasets.points()\nexperiment.architecture = @small()\nexperiment.strategy = @one()\n"
-        "experiment.generator_optimizer = @adam()\n"
-    )
-    assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin: experiment needs loss, critic_optimizer, which no line sets. Add for example: "
-        "experiment.loss = @losses.hinge(); experiment.critic_optimizer = @optimizers.adam()"
-    )
+# Files, in which {} stands for a sound experiment of six lines.
+_INCLUDING = {"exp.gin": "{}include 'parts/a.gin'\n", "parts/a.gin": "include 'b.gin'\n"}
+FILES = {
+    "exp.gin: experiment needs loss, critic_optimizer, which no line sets. Add for example: experiment.loss = "
+    "@losses.hinge(); experiment.critic_optimizer = @optimizers.adam()": {
+        "exp.gin": "experiment.dataset = @datasets.points()\nexperiment.architecture = @small()\n"
+        "experiment.strategy = @one()\nexperiment.generator_optimizer = @adam()\n"
+    },
+    "parts/b.gin:2: include '../exp.gin' is circular: exp.gin -> parts/a.gin -> parts/b.gin -> exp.gin.": {
+        **_INCLUDING,
+        "parts/b.gin": "\ninclude '../exp.gin'\n",
+    },
+    "parts/b.gin:3: experiment has no parameter 'stepz'. Did you mean 'steps'?": {
+        **_INCLUDING,
+        "parts/b.gin": "\n\nexperiment.stepz = 2\n",
+    },
+    "exp.gin:1: experiment.seed = 3 has no effect: base.gin:7 sets it again. Remove one of them.": {
+        "exp.gin": "experiment.seed = 3\ninclude 'base.gin'\n",
+        "base.gin": "{}experiment.seed = 4\n",
+    },
+    "exp.gin:1: Unknown component datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins (broken: "
+    "ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'.": {
+        "exp.gin": "{}",
+        "ganlab_plugins.py": "import no_such_module\n",
+    },
+}
 
 
-def test_circular_includes_and_a_mistake_in_an_included_file(mistake, here, minimal):
-    (here / "exp.gin").write_text(minimal + "include 'parts/a.gin'\n")
-    (here / "parts").mkdir()
-    (here / "parts" / "a.gin").write_text("include 'b.gin'\n")
-    (here / "parts" / "b.gin").write_text("\ninclude '../exp.gin'\n")
-    assert mistake("run", "--gin", "exp.gin") == (
-        "parts/b.gin:2: include '../exp.gin' is circular: exp.gin -> parts/a.gin -> parts/b.gin -> exp.gin."
-    )
-    (here / "parts" / "b.gin").write_text("\n\nexperiment.stepz = 2\n")
-    assert mistake("run", "--gin", "exp.gin") == (
-        "parts/b.gin:3: experiment has no parameter 'stepz'. Did you mean 'steps'?"
-    )
-
-
-def test_an_include_that_overrides_the_line_before_it(mistake, here, minimal):
-    (here / "exp.gin").write_text("experiment.seed = 3\ninclude 'base.gin'\n")
-    (here / "base.gin").write_text(minimal + "experiment.seed = 4\n")
-    assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin:1: experiment.seed = 3 has no effect: base.gin:7 sets it again. Remove one of them."
-    )
-
-
-def test_unknown_component_of_a_plugin_that_failed_to_load(mistake, here, minimal):
-    (here / "ganlab_plugins.py").write_text("import no_such_module\n")
-    (here / "exp.gin").write_text(minimal)
-    assert mistake("run", "--gin", "exp.gin") == (
-        "exp.gin:1: Unknown component datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins "
-        "(broken: ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'."
-    )
+@pytest.mark.parametrize(("message", "files"), FILES.items())
+def test_mistake_in_files(mistake, here, minimal, message, files):
+    for name, text in files.items():
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text.replace("{}", minimal))
+    assert mistake("run", "--gin", "exp.gin") == message
 
 
 def test_unknown_component_of_a_plugin_with_an_invalid_name(mistake, here, minimal):
