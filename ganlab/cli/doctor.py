@@ -112,8 +112,13 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
 
 def further_findings() -> Iterator[Finding]:
     """Reports what the entry points of the group `ganlab.doctor` find."""
-    points = importlib.metadata.entry_points(group="ganlab.doctor")
-    yield from (Finding(*found) for point in points for found in point.load()())
+    from ganlab.plugins.catalog import reason_of
+
+    for point in importlib.metadata.entry_points(group="ganlab.doctor"):
+        try:
+            yield from (Finding(*found) for found in point.load()())
+        except Exception as error:
+            yield Finding(point.name, "broken", reason_of(error))
     yield Finding("programs of XLA", *xla_cache.describe())
 
 

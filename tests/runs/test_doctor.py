@@ -114,6 +114,11 @@ def test_doctor_examines_this_installation_with_its_own_ranges(monkeypatch):
     assert details["plugin ganlab_losses"].startswith("ganlab-tf 0.")
 
 
+def test_findings_of_an_application_that_fails_are_broken(monkeypatch):
+    monkeypatch.setattr("ganlab_devices.examine", lambda: iter([("devices",)]))
+    assert "missing 2 required positional arguments" in broken(module.further_findings())["devices"]
+
+
 @pytest.mark.parametrize("missing", ["gin", "numpy", "tensorboard"])
 def test_doctor_works_where_a_package_cannot_be_imported(tmp_path, missing):
     code = (
