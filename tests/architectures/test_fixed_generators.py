@@ -44,9 +44,10 @@ def test_the_noise_has_the_given_deviation():
     np.testing.assert_allclose(difference, 0.5 * z[:, 1:], atol=1e-6)
 
 
-def test_examples_of_another_shape_are_refused():
-    with pytest.raises(ganlab.IncompatibleError, match=r"examples of shape \(2,\).*of shape \(8, 8, 1\)"):
-        plus_noise().generator((8, 8, 1))
+@pytest.mark.parametrize("name", ["data_plus_noise", "fixed_samples"])
+def test_examples_of_another_shape_are_refused(name):
+    with pytest.raises(ganlab.IncompatibleError, match=rf"{name} .* examples of shape \(2,\).*\(8, 8, 1\)"):
+        made(name, ganlab.component("datasets", "gaussian_ring")()).generator((8, 8, 1))
 
 
 def test_samples_of_a_synthetic_dataset_hardly_repeat_and_have_its_distribution():
@@ -72,11 +73,6 @@ def test_extreme_latent_numbers_have_an_example():
     dataset = ganlab.component("datasets", "gaussian_ring")()
     drawn = fixed_samples(dataset).generator((2,))(tf.constant([[-np.inf, np.inf], [40.0, -40.0]]))
     assert np.isfinite(drawn).all()
-
-
-def test_another_shape_is_refused():
-    with pytest.raises(ganlab.IncompatibleError, match=r"fixed_samples returns examples of shape \(2,\)"):
-        fixed_samples(ganlab.component("datasets", "gaussian_ring")()).generator((3,))
 
 
 def test_coupled_samples_share_the_draws_of_the_examples():
