@@ -39,7 +39,11 @@ OF_THE_RUN = "; by default the one that the run was trained with, if this folder
 
 
 def plugin_options(default: str) -> Callable[[Command], Command]:
-    """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`; the help describes the default file."""
+    """Adds `--no-plugin` and `--plugin-file`, for `use_plugins`.
+
+    Args:
+        default: The default plugin file, as described in the help.
+    """
 
     def add(command: Command) -> Command:
         command = click.option(

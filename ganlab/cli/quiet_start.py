@@ -11,7 +11,12 @@ _ADDRESSES = 2 << 30
 
 
 def start_tensorflow() -> None:
-    """Imports TensorFlow and Keras without their startup messages."""
+    """Imports TensorFlow and Keras without their startup messages.
+
+    Raises:
+        MissingDependencyError: One is not installed, or Keras is set to another backend.
+        MemoryError: A limit (ulimit -v) leaves them too little address space.
+    """
     if 0 <= resource.getrlimit(resource.RLIMIT_AS)[0] < _ADDRESSES:  # no limit is -1
         raise MemoryError(f"TensorFlow needs more than {_ADDRESSES >> 20} MiB of address space")
     # Before the import, which prints pages of notes on missing devices.

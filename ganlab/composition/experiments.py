@@ -165,7 +165,11 @@ class Experiment:
     start_from: Annotated[str, Local()] = ""
 
     def replace(self, **settings: Any) -> Experiment:
-        """This experiment with other settings, which are checked as those of a new one."""
+        """This experiment with other settings, which are checked as those of a new one.
+
+        Raises:
+            GanlabError: As of `ganlab.experiment`.
+        """
         return experiment(**{**{each.name: getattr(self, each.name) for each in fields(self)}, **settings})
 
     @property

@@ -13,7 +13,11 @@ from ganlab.plugins.recipes import Recipe, recipe_of
 
 
 def compose(recipe: Recipe) -> Experiment:
-    """Makes the experiment that a recipe describes, its strategy first."""
+    """Makes the experiment that a recipe describes, its strategy first.
+
+    Raises:
+        GanlabError: A part cannot be made, or they do not fit together.
+    """
     check_settings(recipe.arguments)
     order = sorted(recipe.arguments, key=lambda name: list(PARTS).index(name) if name in PARTS else len(PARTS))
     parts = {name: make(recipe.arguments[name]) for name in order}

@@ -32,11 +32,17 @@ def shipped_gin_files() -> list[Path]:
 
 
 def find_gin_file(name: str | Path) -> Path:
-    """The experiment file that a name stands for; a path stays unchanged.
+    """The experiment file that a name stands for.
 
     Args:
         name: A path, or the name of a shipped file: `quickstart`, `quickstart.gin` and `gin/quickstart.gin` all name
             the same file.
+
+    Returns:
+        Its path, unchanged if `name` was a path.
+
+    Raises:
+        ConfigError: There is no such file.
     """
     path = _expanded(local(name))
     if _is_file(path):

@@ -102,6 +102,10 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
 
     Returns:
         The values by parameter, of the types that the factory requires.
+
+    Raises:
+        ConfigError: There is no such parameter, or a value is not of its type.
+        PluginError: There is no such component, or several plugins offer it.
     """
     component = current().component(kind, name)
     names = Names(current())
@@ -121,7 +125,17 @@ def arguments(kind: str, name: str, options: Sequence[str], option: str) -> dict
 
 
 def takes_fractions(setting: str) -> bool | None:
-    """Whether a setting may be a fractional number, by its annotation; None if that is unknown, as for a macro."""
+    """Whether a setting may be a fractional number, according to its annotation.
+
+    Args:
+        setting: Its name, as on the left of a binding.
+
+    Returns:
+        None if that is unknown: for a macro, or without an annotation.
+
+    Raises:
+        ConfigError: There is no such component or parameter.
+    """
     selector, _, parameter = setting.rpartition("/")[2].rpartition(".")
     if not selector:
         return None

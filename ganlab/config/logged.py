@@ -17,10 +17,17 @@ _SCHEDULES = "schedules"
 
 
 def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
-    """A metric in full, given by that or by the end of its name; one that none of the experiments logs is refused.
+    """A metric in full; one that none of several experiments logs is refused.
 
     Explanations are optional, so one that a component does not explain passes, unless it is spelt nearly like one that
     the component does.
+
+    Args:
+        tag: The metric, as metrics.jsonl has it, or the end of its name.
+        recipes: The experiments.
+
+    Raises:
+        ConfigError: No part of any of them logs it; the message suggests one that is logged.
     """
     names = Names(current())
     begin, _, rest = tag.partition("/")

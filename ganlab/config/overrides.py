@@ -7,7 +7,11 @@ from collections.abc import Sequence
 
 
 class Override(str):
-    """`NAME=VALUE`, as for `--param`, that stands for another option, its `origin`, for example `--seed 3`."""
+    """`NAME=VALUE`, as for `--param`, that stands for another option.
+
+    Attributes:
+        origin: Its name in messages, for example `--seed 3`.
+    """
 
     origin: str
 

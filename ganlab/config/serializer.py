@@ -26,6 +26,10 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 def render(recipe: Recipe, *, defaults: bool = False) -> str:
     """The recipe as gin text, which `load` reads back to an equal recipe.
 
+    Args:
+        recipe: The recipe of an experiment.
+        defaults: Whether to write parameters that were not given too, with their defaults.
+
     Returns:
         The text. A component used with different arguments has a scope for each use. In place of a value that no file
         can make again, for example a part made in Python without a registered factory, it has a macro that only

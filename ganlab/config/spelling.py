@@ -38,7 +38,11 @@ def settled(statements: Statements, names: Names) -> tuple[Statements, list[str]
 
 
 def setting_name(sources: Sequence[str | Path], params: Sequence[str], name: str) -> str:
-    """The name under which runs record a setting, however it is given, for example `critic.adam.beta_1`, `weight`."""
+    """The name under which runs record a setting of an experiment, however it is given: `critic.adam.beta_1`, `weight`.
+
+    Raises:
+        ConfigError: It means several settings or none, or the files or the overrides have a mistake.
+    """
     names = Names(current())
     statements = read(sources, params, names.known)
     binding = read_param(f"{name}=0", f"setting {name!r}", len(statements.files), names.known)

@@ -72,7 +72,14 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Component:
-    """A named part that a plugin offers."""
+    """A named part that a plugin offers.
+
+    Attributes:
+        kind: One of `KINDS`.
+        name: Its name in experiment files, after `<kind>.`.
+        factory: Makes the component and records how it was made.
+        plugin: The plugin that offers it.
+    """
 
     kind: str
     name: str

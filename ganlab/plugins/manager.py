@@ -143,7 +143,14 @@ class Plugins:
         return plain if qualifier and offered is not None and offered.plugin.qualifier == qualifier else ""
 
     def check(self, strict: bool | None = None) -> None:
-        """If strict, by default as `GANLAB_STRICT_PLUGINS` says, refuses clashes and any plugin that has a fault."""
+        """If strict, raises an error when anything is wrong with any plugin, used or not.
+
+        Args:
+            strict: Whether to be strict; default: whether `GANLAB_STRICT_PLUGINS` is set.
+
+        Raises:
+            PluginError: Strict, and there is a name clash, or a plugin is broken, incompatible or has an unmarked hook.
+        """
         strict = os.environ.get("GANLAB_STRICT_PLUGINS", "") not in ("", "0") if strict is None else strict
         if not strict:
             return
@@ -159,7 +166,12 @@ class Plugins:
                 raise PluginError("\n".join(row.warnings))
 
     def component(self, kind: str, name: str) -> Component:
-        """The component of this kind and name, which one plugin must offer."""
+        """The component of this kind and name.
+
+        Raises:
+            PluginError: The component is unknown, or several plugins offer it. The message suggests the nearest name
+                and lists plugins that failed to load.
+        """
         if not isinstance(kind, str) or not isinstance(name, str):
             raise PluginError(
                 f"A component has a kind and a name, for example 'losses', 'hinge'; not {kind!r}, {name!r}."

@@ -68,6 +68,10 @@ def running(thread: int) -> Running | None:
 def plugin_code(part: str, method: str) -> Iterator[None]:
     """Context manager: turns an exception in a plugin's code into a `PluginError` that names the component and line.
 
+    Args:
+        part: The component, e.g. `constraints.gradient_penalty`.
+        method: The method that runs, e.g. `penalty`.
+
     Raises:
         PluginError: The plugin raised an exception, `SystemExit` included. ganlab's own errors pass unchanged.
     """

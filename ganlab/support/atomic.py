@@ -77,7 +77,11 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replaces a file's text; a crash leaves the old file or the new one."""
+    """Replaces a file's text; a crash leaves the old file or the new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     with replacing(path) as file:
         file.write(encoded(text))
 
@@ -152,13 +156,22 @@ def new_folder(path: Path, refused: Callable[[Path, OSError], RunError] | None =
 
 @contextlib.contextmanager
 def scratch_folder(prefix: str, place: str | os.PathLike[str] | None = None) -> Iterator[str]:
-    """Context manager: a temporary folder, in `place` or the system's, which is removed by SIGTERM and SIGHUP, too."""
+    """Context manager: a temporary folder, which is removed by SIGTERM and SIGHUP, too.
+
+    Args:
+        prefix: The beginning of its name.
+        place: The folder that it is made in; by default that of the system.
+    """
     with orderly_end(), tempfile.TemporaryDirectory(prefix=prefix, dir=place) as folder:
         yield folder
 
 
 def check_free(path: Path) -> None:
-    """Refuses a path where anything but an empty folder exists, or that may not be read."""
+    """Checks that a folder can be created.
+
+    Raises:
+        RunError: Anything but an empty folder exists there, or the path may not be read.
+    """
     try:
         if path.is_dir() and not any(path.iterdir()):
             return

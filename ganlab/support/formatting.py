@@ -26,7 +26,9 @@ def from_bytes(text: str) -> int | None:
 def in_time(seconds: float | None, *, units: int = 2) -> str:
     """Formats a span of time: `8.4 s`, `3 min 20 s`, `2 h 5 min`, `12 d 3 h`; a dash for None.
 
-    Of 1 unit it is the largest alone, rounded down: `42 s`, `3 min`.
+    Args:
+        seconds: The time; a negative one counts as 0.
+        units: 2, or 1 for the largest unit alone, rounded down: `42 s`, `3 min`.
     """
     if seconds is None:
         return "-"

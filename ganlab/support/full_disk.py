@@ -15,7 +15,8 @@ _FEW = 1 << 16
 def is_full_disk(error: BaseException | str) -> bool:
     """Whether an error, or its message, is that of a disk without space.
 
-    The message decides for libraries that have no errors by number, such as TensorFlow.
+    Args:
+        error: Of libraries that have no errors by number, such as TensorFlow, the message decides.
     """
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in _NUMBERS

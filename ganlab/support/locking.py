@@ -13,6 +13,9 @@ from pathlib import Path
 def locked_folder(path: Path) -> Iterator[bool]:
     """Context manager: locks a folder until the end of the block, or of the process, however it dies.
 
+    Args:
+        path: The folder.
+
     Yields:
         False if another process holds it. True on a file system without locks: better unguarded than not at all.
     """

@@ -48,7 +48,15 @@ def is_url(value: object) -> bool:
 
 
 def local(path: str | os.PathLike[str], what: str = "") -> Path:
-    """A path that a user gave, for which nothing has been read or made yet; a URL is refused, as `what` names it."""
+    """A path that a user gave, for which nothing has been read or made yet.
+
+    Args:
+        path: The path.
+        what: The option or argument, for the message.
+
+    Raises:
+        ConfigError: It is a URL.
+    """
     if is_url(path):
         url = line(re.sub(":/+", "://", os.fspath(path), count=1))
         raise ConfigError(
@@ -61,7 +69,9 @@ def local(path: str | os.PathLike[str], what: str = "") -> Path:
 def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
     """Whether a text can name a file or folder and appears unchanged in every list of files and on every screen.
 
-    A name has printable characters, no slash, no dot at the start, and not too many bytes.
+    Args:
+        text: The candidate. A name has printable characters, no slash, and no dot at the start.
+        longest: How many bytes a name may have.
     """
     return (
         isinstance(text, str)
@@ -74,6 +84,10 @@ def is_name(text: object, *, longest: int = LONGEST_BYTES) -> bool:
 
 def as_name(text: str, *, longest: int = LONGEST_BYTES) -> str:
     """Makes a name for a file or folder from any text, which may come from a stranger.
+
+    Args:
+        text: The text; a valid name is returned unchanged.
+        longest: How many bytes the name may have.
 
     Returns:
         A name for which `is_name` holds. If it differs from the text, it ends in digits of the text's hash.
@@ -128,7 +142,17 @@ def open_regular(path: str | os.PathLike[str] | bytes) -> BufferedReader:
 
 
 def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> bytes:
-    """Reads a regular file of a folder, opened by `open_inside`; one of more than `most` bytes is refused."""
+    """Reads a regular file of a folder, opened by `open_inside`.
+
+    Args:
+        folder: The folder.
+        name: The file's path in the folder.
+        most: How many bytes the file may have.
+
+    Raises:
+        RunError: The path leads out of the folder, is not a regular file, or the file is larger.
+        OSError: The file is missing or cannot be read.
+    """
     with open_inside(folder, name) as file:
         data = file.read(most + 1)
     if len(data) > most:

@@ -15,9 +15,10 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def exit_code(name: str) -> int:
-    """The exit code of a process that a signal of this name stopped, as shells have it: 128 plus the signal's number.
+    """The exit code of a process that a signal stopped, by the convention of shells: 128 plus the signal's number.
 
-    A signal not in `STOPPING` counts as SIGINT.
+    Args:
+        name: The signal's name, e.g. "SIGTERM". A signal not in `STOPPING` counts as SIGINT.
     """
     return 128 + next((number for number in STOPPING if number.name == name), signal.SIGINT)
 
@@ -45,7 +46,11 @@ def is_undisturbed() -> bool:
 
 
 class Collector:
-    """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt."""
+    """Collects the signals that arrive instead of exiting; a second SIGINT raises KeyboardInterrupt.
+
+    Attributes:
+        received: The signals, in order.
+    """
 
     def __init__(self, on_first: Callable[[], None] = lambda: None) -> None:
         """Takes what to do when the first signal arrives."""
@@ -66,6 +71,9 @@ def handling(handler: Callable[[int, Any], Any]) -> Iterator[None]:
     """Context manager: a handler receives the signals that ask to stop. An ignored SIGHUP (nohup) stays ignored.
 
     Outside of the main thread, which alone handles signals, it changes nothing.
+
+    Args:
+        handler: Called with the signal's number and the frame.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

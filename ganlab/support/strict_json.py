@@ -18,9 +18,18 @@ _LONGEST = 300
 
 
 def read_json(folder: Path, name: str, schema: Rule, *, most: int, remedy: str) -> Any:
-    """Reads a JSON file of a folder, which may come from a stranger: at most `most` bytes, by a schema.
+    """Reads a JSON file of a folder, which may come from a stranger.
 
-    An error ends with `remedy`, a sentence on what to do about an invalid file; a missing file is an `OSError`.
+    Args:
+        folder: The folder.
+        name: The file's name in it.
+        schema: The rule that its content must keep.
+        most: How many bytes it may have.
+        remedy: What to do about an invalid one, a sentence.
+
+    Raises:
+        RunError: The file is not a regular file of the folder, is too large, is not JSON, or breaks the schema.
+        OSError: It is missing or cannot be read.
     """
     path = line(folder / name)
     try:

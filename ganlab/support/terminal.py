@@ -8,6 +8,9 @@ def line(text: object) -> str:
 
     These include control characters, line breaks of all kinds, marks that change the direction of writing, and lone
     surrogates, which occur in file names that are not valid text.
+
+    Args:
+        text: Any object; it is converted by `str`.
     """
     text = str(text)
     return text if text.isprintable() else "".join(map(_escaped, text))

@@ -60,7 +60,12 @@ _SCHEMA = fields(
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint on disk: its folder, and the generator updates that were done."""
+    """A checkpoint on disk.
+
+    Attributes:
+        path: Its folder.
+        step: Generator updates done.
+    """
 
     path: Path
     step: int
@@ -100,7 +105,11 @@ class Checkpoint:
 
     @contextlib.contextmanager
     def using(self, what: str) -> Iterator[None]:
-        """Context manager: reports errors in the use of a part of the manifest as a damaged checkpoint."""
+        """Context manager: reports errors in the use of a part of the manifest as a damaged checkpoint.
+
+        Raises:
+            RunError: The part is invalid.
+        """
         try:
             yield
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
@@ -109,7 +118,11 @@ class Checkpoint:
             ) from error
 
     def check_fits(self, metrics: Sequence[Metric], replicas: int) -> None:
-        """Refuses to resume from here with other metrics or another number of replicas."""
+        """Checks that a run may resume from here.
+
+        Raises:
+            RunError: It was written with other metrics or another number of replicas.
+        """
         then = self._manifest()
         for what, before, now in (
             ("metrics", then.get("metrics"), [metric.tag for metric in metrics]),
@@ -156,6 +169,9 @@ class Checkpoint:
         """The name of a variable that is not finite, or None; training cannot continue from such a checkpoint.
 
         The state of a constraint may hold infinity, for example as the smallest value before the first one.
+
+        Raises:
+            RunError: The variables cannot be read.
         """
         for name, value in self.values():
             bad = np.isnan(value) if may_be_infinite(name) else ~np.isfinite(value)
@@ -164,7 +180,11 @@ class Checkpoint:
         return None
 
     def values(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The names and values of the variables that hold floating-point numbers, in the order of their names."""
+        """The names and values of the variables that hold floating-point numbers, in the order of their names.
+
+        Raises:
+            RunError: They cannot be read.
+        """
         try:
             reader = tf.train.load_checkpoint(self.prefix)
             for key, dtype in sorted(reader.get_variable_to_dtype_map().items()):
@@ -186,7 +206,11 @@ class Checkpoint:
         return manifest
 
     def pending(self) -> np.ndarray:
-        """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`."""
+        """Metrics of the iterations since the last logged row, `(iterations, replicas, metrics)`.
+
+        Raises:
+            RunError: They cannot be read.
+        """
         try:
             with open_inside(self.path, _PENDING) as file:
                 values = np.load(file, allow_pickle=False)
@@ -223,7 +247,9 @@ class Checkpoints:
     def latest_sound(self, say: Callable[[str], None], *, repair: bool = True) -> Checkpoint | None:
         """The newest checkpoint whose files are as they were written and whose variables are finite, or None.
 
-        Each damaged one is named to `say`, and put aside if `repair`.
+        Args:
+            say: Called with a sentence for each damaged checkpoint.
+            repair: Whether to put the damaged ones aside.
         """
         for checkpoint in reversed(self.all()):
             damage = checkpoint.damage()
@@ -263,6 +289,9 @@ class Checkpoints:
                 evaluates.
             watch: The state of the run's warnings, diagnostics and evaluators, as plain values.
             best: The step of an older checkpoint that stays, or None.
+
+        Raises:
+            OSError: It cannot be written.
         """
         target = self._folder / f"step-{step:08d}"
         manifest = {
@@ -302,7 +331,16 @@ class Checkpoints:
 
 
 def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, partial: bool = False) -> None:
-    """Gives every variable its value from a checkpoint, which must fit; if `partial` it may hold more than these."""
+    """Gives every variable its value from a checkpoint.
+
+    Args:
+        checkpoint: The checkpoint to read.
+        variables: By the names that they were saved under.
+        partial: Whether the checkpoint may hold more than these.
+
+    Raises:
+        RunError: A variable is missing in the checkpoint, its shape differs, or the checkpoint holds more.
+    """
     try:
         status = _trackable(variables).read(checkpoint.prefix)  # reads what `write` below wrote, no save counter
         status.assert_existing_objects_matched()

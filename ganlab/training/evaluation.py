@@ -111,7 +111,12 @@ def measured(
     dataset: Dataset,
     run: RunDirectory | None,
 ) -> dict[str, float]:
-    """The figures of evaluators, by `<evaluator>/<figure>`."""
+    """The figures of evaluators, by `<evaluator>/<figure>`.
+
+    Raises:
+        ContractError: One of them does not return a dict of numbers.
+        PluginError: One of them fails.
+    """
     figures: dict[str, float] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "evaluate"):
@@ -123,7 +128,12 @@ def measured(
 def declared_limits(
     names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
 ) -> dict[str, list[float | None]]:
-    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit."""
+    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit.
+
+    Raises:
+        ContractError: One of them does not return a dict of pairs of numbers.
+        PluginError: One of them fails.
+    """
     limits: dict[str, list[float | None]] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "limits"):
@@ -145,7 +155,13 @@ def declared_limits(
 def diagnosed(
     names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
 ) -> dict[str, str | None]:
-    """The problems that evaluators report of what they `measured`, by evaluator; None where one reports nothing."""
+    """The problems that evaluators report, by evaluator name; None where one reports nothing.
+
+    Args:
+        names: The names of the evaluators.
+        evaluators: The evaluators, after their evaluation.
+        figures: The figures that `measured` returned.
+    """
     complaints: dict[str, str | None] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         prefix = f"{name}/"

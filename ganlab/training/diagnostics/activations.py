@@ -25,13 +25,22 @@ class Intermediates:
     """The layers of one model and a way to see their outputs while it runs."""
 
     def __init__(self, model: keras.Model, weights: Mapping[str, keras.Variable]) -> None:
-        """Takes a built model, and its trainable weights by the names that plugins know."""
+        """Takes a built model.
+
+        Args:
+            model: The model.
+            weights: Its trainable variables by the names that plugins know.
+        """
         self._model = model
         self._names = {id(variable): name for name, variable in weights.items()}
         self._layers = _named([layer for layer in _flat(model) if _own(layer) or not _flat(layer)])
 
     def described(self, called: Mapping[str, Any]) -> tuple[CriticLayer, ...]:
-        """The layers in the order in which they were called, of what `recorded` filled during a call of the model."""
+        """The layers in the order in which they were called.
+
+        Args:
+            called: The mapping that `recorded` filled during a call of the model.
+        """
         return tuple(
             CriticLayer(
                 name=name,

@@ -53,7 +53,11 @@ class Calls:
         return {**as_outputs(self._last[1]), "score": scores}  # type: ignore[index]
 
     def checked_buffers(self) -> Tensors:
-        """The buffers after the calls so far; refuses statistics of the whole batch that a part of one has changed."""
+        """The buffers after the calls so far.
+
+        Raises:
+            IncompatibleError: They are statistics of the whole batch, and a part of one has changed them.
+        """
         changed = [name for name, value in self._before.items() if self.buffers[name] is not value]
         if changed and self._draws is not None and not self._draws.whole:
             raise of_whole_batch(f"The {self._network.role}'s {changed[0]!r}")

@@ -114,7 +114,12 @@ class Inputs:
         return made
 
     def check(self, step: int) -> None:
-        """Refuses examples of this process in one iteration that cannot be read or are not finite."""
+        """Checks this process's examples of one iteration.
+
+        Raises:
+            ContractError: One of them has a value that is not a finite number.
+            PluginError: They cannot be read.
+        """
         for replica in self._replicas:
             at = tf.constant(step, tf.int64)
             with plugin_code(selector_of(self._dataset), "examples"):
@@ -125,7 +130,15 @@ class Inputs:
                     check_finite_examples(rows.dataset, numbers, made[name].reshape(len(numbers), -1))
 
     def first_not_finite(self, start: int, count: int) -> int | None:
-        """The first of `count` steps from `start` on with an example of this process that is not finite, or None."""
+        """Finds the first iteration in which this process has an example with a value that is not finite.
+
+        Args:
+            start: Generator updates done before the first iteration to check.
+            count: How many iterations to check.
+
+        Returns:
+            Generator updates done before the iteration found, or None if all are finite.
+        """
         steps = tf.data.Dataset.range(start, start + count).map(self._are_finite, num_parallel_calls=tf.data.AUTOTUNE)
         return next((start + i for i, sound in enumerate(steps.as_numpy_iterator()) if not sound), None)
 

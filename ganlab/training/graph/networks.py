@@ -74,7 +74,11 @@ class Network:
         rematerialize: bool = False,
         numbers: Mapping[str, Any] | None = None,
     ) -> None:
-        """Takes a built model; with `rematerialize`, its activations in training are computed again backwards."""
+        """Takes a built model; with `rematerialize`, its activations in training are computed again backwards.
+
+        Raises:
+            IncompatibleError: They cannot be.
+        """
         self._segments = Segments(model, role) if rematerialize else None
         self.model, self.role, self._maker, self.conditional = model, role, maker, conditional
         self.side, self.outputs, self.input_shape, self.given = side, outputs, input_shape, given
@@ -169,9 +173,15 @@ class Network:
 
 
 def build_networks(experiment: Experiment) -> dict[str, Network]:
-    """Builds an experiment's networks by role in the strategy's scope, their initial weights decided by the seed.
+    """Builds the networks of an experiment in the strategy's scope, their initial weights decided by the seed.
 
-    Refuses layers that cannot be right under replicas or constraints, wrong shapes, and settings of other networks.
+    Returns:
+        The networks by role.
+
+    Raises:
+        IncompatibleError: A layer cannot be right under replicas or under a constraint.
+        ContractError: A model has the wrong inputs or output shape, or a further network the wrong name or side.
+        ConfigError: A setting names a network that the architecture does not have.
     """
     architecture, dataset = experiment.architecture, experiment.dataset
     shape = tuple(dataset.sample_shape)

@@ -296,12 +296,20 @@ def real_examples(experiment: Experiment, n: int) -> np.ndarray:
 
 
 def first_examples(dataset: Dataset, n: int, seed: int) -> np.ndarray:
-    """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32, all finite."""
+    """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32.
+
+    Raises:
+        ContractError: One of them has a value that is not a finite number.
+    """
     return examples_of(dataset, np.arange(n if dataset.size is None else min(n, dataset.size)), seed)
 
 
 def examples_of(dataset: Dataset, numbers: np.ndarray, seed: int) -> np.ndarray:
-    """The examples of a dataset with these numbers, int64 `(n,)`: `(n, *sample_shape)` float32, all finite."""
+    """The examples of a dataset with these numbers, int64 `(n,)`: `(n, *sample_shape)` float32.
+
+    Raises:
+        ContractError: One of them has a value that is not a finite number.
+    """
     return rows_of(Rows(dataset, "examples", tuple(dataset.sample_shape)), numbers, seed)
 
 

@@ -84,7 +84,11 @@ class TrainingState:
 
     @property
     def critic(self) -> Player:
-        """The player in the role of the critic; refuses an experiment without one."""
+        """The player in the role of the critic.
+
+        Raises:
+            IncompatibleError: There is none.
+        """
         if CRITIC not in self.players:
             raise IncompatibleError("This needs a critic, and the experiment's loss trains none: it compares batches.")
         return self.players[CRITIC]
@@ -171,7 +175,11 @@ class TrainingState:
         return values
 
     def take_weights(self, values: Mapping[str, Any]) -> None:
-        """Begins from other weights, named as in `variables()`: projects them; constraints and averages begin anew."""
+        """Begins from other weights: projects them, and begins constraints and averages anew.
+
+        Args:
+            values: New values of some of the networks' variables, by the names of `variables()`.
+        """
         variables = self.variables()
         for name, value in values.items():
             variables[name].assign(value)

@@ -63,6 +63,10 @@ class TrainingStep:
             compiled: Whether XLA compiles the gradients.
             program: Whether the step is traced into a program that XLA compiles whole.
             shared: Whether the critic's updates of an iteration may share a trace.
+
+        Raises:
+            IncompatibleError: Microbatches, or XLA, do not go with a part that takes statistics of the whole batch; or
+                some optimizers look ahead and others do not, or the updates of a step do not go with that.
         """
         self.experiment, self.state, self._program = experiment, state, program
         self.turn = experiment.turn
@@ -91,6 +95,9 @@ class TrainingStep:
 
         Returns:
             The local value of every metric, float32, in the order of `self.metrics`.
+
+        Raises:
+            IncompatibleError: Steps have different updates.
         """
         self.turn.check_static("A trace of one iteration for all", "Leave that out.")
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.

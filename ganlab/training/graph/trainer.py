@@ -97,6 +97,9 @@ class Trainer:
         """Builds the graph without running it, so that an impossible experiment fails before anything is written.
 
         Also checks the examples of the next iteration.
+
+        Raises:
+            GanlabError: It cannot be trained, or the examples cannot be read or are not finite.
         """
         self._inputs.check(self.state.step)
         self.graph()
@@ -128,7 +131,14 @@ class Trainer:
         return bool((smallest == largest).all())
 
     def train(self, count: int) -> np.ndarray:
-        """Trains `count` iterations; returns the metrics of each, `(count, replicas, metrics)` float32."""
+        """Trains `count` iterations.
+
+        Returns:
+            The metrics of each, `(count, replicas, metrics)` float32.
+
+        Raises:
+            TrainingFailedError: An operation failed, for example because data is unreadable or memory is short.
+        """
         set_arithmetic(self.experiment.precision)
         start, length = tf.constant(self.state.step, tf.int64), tf.constant(count, tf.int32)
         with translated_errors(self.experiment, self.state.step):
