@@ -48,12 +48,6 @@ def test_translated_gaussians_are_their_shift_apart():
     np.testing.assert_allclose(centred.std(axis=0), 0.5, atol=0.07)
 
 
-def test_independent_samples_of_far_gaussians_come_within_a_percent():
-    # The bias of an empirical distance falls as the shift grows against the spread.
-    dataset = make("translated_gaussians", dims=2, distance=20.0)
-    assert exact_w1(pair(dataset, 2000)[0][1000:], pair(dataset, 1000)[1]) == pytest.approx(20.0, rel=0.01)
-
-
 def test_without_a_difference_there_is_the_counterpart():
     for dataset in (make("two_images", bright=0.0), make("translated_gaussians", distance=0.0)):
         assert dataset.wasserstein == 0.0

@@ -115,7 +115,11 @@ class NeuralOT(ganlab.Loss):
     }
 
     def __init__(self, *, power: Annotated[float, Ge(1)] = 2.0) -> None:
-        """Args: power: The power of the Euclidean distance in the cost: 2 in the paper, 1 for Wasserstein-1."""
+        """Sets the cost.
+
+        Args:
+            power: The power of the Euclidean distance: 2 in the paper, 1 for Wasserstein-1.
+        """
         self.power = power
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
