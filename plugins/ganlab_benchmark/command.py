@@ -32,7 +32,7 @@ _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "n
     "--suite",
     metavar="NAME|PATH",
     shell_complete=lambda ctx, parameter, incomplete: _suites(incomplete),
-    help="The suite: quick, full, or a TOML file; by default full.",
+    help="The suite: quick, mnist, full, or a TOML file; by default full.",
 )
 @click.option("--quick", is_flag=True, help="The same as --suite quick.")
 @click.option(
@@ -130,6 +130,8 @@ def _run(ctx: click.Context, plan: Any, folder: Any, *, jobs: int | None, retry_
     from ganlab_benchmark.output import print_results
 
     say(f"{shown(folder.path)}: {len(plan.contestants)} constraints, suite {line(plan.suite.name)}.", err=True)
+    for task, reason in plan.skipped.items():
+        say(f"{line(task)}: skipped. {line(reason)}", err=True)
     collector = Collector(_stopping)
     received = collector.received
     with handling(collector.receive):

@@ -22,9 +22,7 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
     """Prints what a benchmark would train."""
     from ganlab_benchmark import plan as plans
 
-    counts = {
-        each.name: plans.trials_of(plan.suite, each) for each in plan.contestants if each.name not in plan.refused
-    }
+    counts = {each.name: plans.trials_of(plan, each) for each in plan.contestants if each.name not in plan.refused}
     trials = sum(counts.values())
     seconds = sum(_seconds(plan, each) for each in plan.contestants if each.name in counts) / request["jobs"]
     if as_json:
@@ -35,12 +33,14 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
             "against": request["against"],
             "trials": counts,
             "refused": dict(plan.refused),
+            "skipped": dict(plan.skipped),
             "estimated_seconds": round(seconds),
         }
         say(json.dumps(data, indent=2))
         return
     for task in plan.suite.tasks.values():
-        say(f"{line(task.name)} ({task.kind}): {line(task.title)}")
+        reason = plan.skipped.get(task.name)
+        say(f"{line(task.name)} ({task.kind}): {line(task.title)}{f': skipped. {line(reason)}' if reason else ''}")
     say("")
     for each in plan.contestants:
         if each.name in counts:
@@ -60,9 +60,9 @@ def _seconds(plan: Plan, contestant: Any) -> float:
     trained = sum(
         task.steps * len(task.seeds) * len(task.reports)
         + (task.tune.steps * len(task.tune.seeds) * len(plans.tuning(task, contestant, 1)) if task.tune else 0)
-        for task in plan.suite.training
+        for task in plan.training
     )
-    return _MEASURING_SECONDS + plans.trials_of(plan.suite, contestant) * _TRIAL_SECONDS + trained * _UPDATE_SECONDS
+    return _MEASURING_SECONDS + plans.trials_of(plan, contestant) * _TRIAL_SECONDS + trained * _UPDATE_SECONDS
 
 
 def print_results(results: Mapping[str, Any], folder: Folder, *, ended: bool, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ganlab_sweep import Configuration, Configurations
@@ -18,7 +19,7 @@ from ganlab_benchmark.contestants import Contestant
 from ganlab_benchmark.suite import PLACEHOLDER, Suite, Task
 
 # Parts of a suite that describe it and change no number.
-_WORDS = ("title", "about", "label", "path", "text", "name")
+_WORDS = ("title", "about", "label", "path", "text", "name", "files")
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,18 @@ class Plan:
         suite: The suite.
         contestants: The constraints that take part.
         refused: The reason, by constraint, why its experiments cannot be made.
+        skipped: The reason, by task, why it cannot be done here.
     """
 
     suite: Suite
     contestants: Sequence[Contestant]
     refused: Mapping[str, str] = field(default_factory=dict)
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def training(self) -> list[Task]:
+        """The tasks that train here."""
+        return [task for task in self.suite.training if task.name not in self.skipped]
 
 
 def planned(suite: Suite, contestants: Sequence[Contestant]) -> Plan:
@@ -50,7 +58,7 @@ def planned(suite: Suite, contestants: Sequence[Contestant]) -> Plan:
         GanlabError: The suite's experiments are invalid without any constraint, or those of every constraint are.
     """
     for task in (suite.cost, *suite.training):
-        _check_without(task)
+        _text(task, _plain(task.settings))  # an experiment, whatever the constraints
     refused: dict[str, str] = {}
     first: GanlabError | None = None
     for contestant in contestants:
@@ -63,7 +71,7 @@ def planned(suite: Suite, contestants: Sequence[Contestant]) -> Plan:
             refused[contestant.name], first = str(error), first or error
     if first is not None and len(refused) == len(contestants):
         raise first
-    return Plan(suite, contestants, refused)
+    return Plan(suite, contestants, refused, _skipped(suite))
 
 
 def tuning(task: Task, contestant: Contestant, ratio: float) -> list[tuple[str, dict[str, str]]]:
@@ -191,18 +199,43 @@ def budget(suite: Suite) -> dict[str, dict[str, Any]]:
     }
 
 
-def trials_of(suite: Suite, contestant: Contestant) -> int:
+def trials_of(plan: Plan, contestant: Contestant) -> int:
     """The number of trials that a constraint trains."""
     return sum(
         len(task.reports) * len(task.seeds)
         + (len(tuning(task, contestant, 1)) * len(task.tune.seeds) if task.tune else 0)
-        for task in suite.training
+        for task in plan.training
     )
 
 
-def _check_without(task: Task) -> None:
-    """Checks that a task's file is an experiment, whatever the constraints."""
-    _text(task, {name: value for name, value in task.settings.items() if PLACEHOLDER not in name + value})
+def _plain(settings: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in settings.items() if PLACEHOLDER not in name + value}
+
+
+def _skipped(suite: Suite) -> dict[str, str]:
+    """Why tasks are skipped: a file is not there, for the task itself or for one that it cannot do without."""
+    reasons = {task.name: reason for task in (suite.cost, *suite.training) if (reason := _missing(task))}
+    for task in (*suite.training, *suite.tasks.values()):
+        for other in (task.tuned_by, task.of, suite.cost.name):
+            if other in reasons:
+                reasons.setdefault(task.name, reasons[other])
+    if all(task.name in reasons for task in suite.training):  # the cost is of no use then
+        reasons = dict.fromkeys(suite.tasks, next(iter(reasons.values()))) | reasons
+    return reasons
+
+
+def _missing(task: Task) -> str:
+    """The files of a task that are not there, and where they are from; empty if all are."""
+    absent, problems = {}, [one.settings for one in (task.tune, *task.reports) if one] or [{}]
+    for settings, (name, origin) in itertools.product(problems, task.files.items()):
+        value = rf"(?m)^{re.escape(name)} = (['\"])(.+)\1$"
+        found = re.search(value, _text(task, _plain({**task.settings, **settings})))
+        if found is None:
+            raise ConfigError(f"tasks.{task.name}.files: {name!r} must be a setting of its experiment, of a file.")
+        if not Path(found[2]).expanduser().is_file():
+            absent[found[2]] = origin
+    where = f"Get them from {', '.join(dict.fromkeys(absent.values()))}"
+    return f"Not found from {Path.cwd()}: {', '.join(absent)}. {where}" if absent else ""
 
 
 def _text(task: Task, settings: Mapping[str, str]) -> str:

@@ -24,8 +24,8 @@ from ganlab_benchmark.suite import CERTIFICATE, COST, SENSITIVITY, TRAINING, Fig
 FORMAT = 1
 _PACKAGES = ("tensorflow", "tensorflow-cpu", "tensorflow-tpu", "keras", "numpy")
 # Statuses of a constraint in a task.
-STATUSES = ("completed", "partial", "failed", "refused", "pending", "none")
-DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE = STATUSES
+STATUSES = ("completed", "partial", "failed", "refused", "pending", "none", "skipped")
+DONE, PARTIAL, FAILED, REFUSED, PENDING, NONE, SKIPPED = STATUSES
 
 
 def column(figure: str, report: str | None = None) -> str:
@@ -99,8 +99,9 @@ def _constraint(plan: Plan, folder: Folder, contestant: Contestant) -> dict[str,
         "steps": {task.name: plans.steps_of(task.steps, ratio) for task in plan.suite.training} if ratio else {},
         "settings": _settings(plan, contestant, known),
         "tasks": {
-            name: _outcome(kind, reason) if reason else _OF_KIND[task.kind](plan, folder, contestant, task)
+            name: _outcome(SKIPPED, plan.skipped[name]) if one["status"] == PENDING and name in plan.skipped else one
             for name, task in plan.suite.tasks.items()
+            for one in [_outcome(kind, reason) if reason else _OF_KIND[task.kind](plan, folder, contestant, task)]
         },
     }
 

@@ -85,12 +85,13 @@ class Runner:
         return True
 
     def _constraint(self, contestant: Contestant) -> None:
-        ratio = self._cost(contestant)
+        training = self.plan.training
+        ratio = self._cost(contestant) if training else None
         if ratio is None:
             return
         known = self.folder.known(contestant.name)
-        open_ones = {task.name for task in self.plan.suite.training if not self._choose(contestant, task, ratio)}
-        for task in self.plan.suite.training:
+        open_ones = {task.name for task in training if not self._choose(contestant, task, ratio)}
+        for task in training:
             of = self.plan.suite.tasks[task.tuned_by or task.name]
             chosen = known.get("chosen", {}).get(of.name, 0)
             if chosen is None or of.name in open_ones:  # no setting could be trained, or some are still to be

@@ -90,6 +90,7 @@ class Task:
         figures: Its figures, the first of which leads.
         experiment: The experiment file; None for a derived task.
         settings: Settings of all its trials.
+        files: The settings that name files which it needs, and where each is from.
         steps: Generator updates of a trial, if an update cost as much as without a constraint.
         seeds: The seeds of its reports.
         split: Whether each report has figures of its own; otherwise they are pooled.
@@ -110,6 +111,7 @@ class Task:
     figures: Mapping[str, Figure]
     experiment: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     steps: int = 0
     seeds: Sequence[int] = ()
     split: bool = False

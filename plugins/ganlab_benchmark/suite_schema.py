@@ -91,6 +91,8 @@ def keys(required: Mapping[str, Rule], optional: Mapping[str, Rule]) -> Rule:
 
 
 SETTINGS = named('a table of settings, "NAME" = VALUE', SETTING, VALUE)
+FILES = named('a table, "NAME" = "WHERE ITS FILE IS FROM"', SETTING, TEXT)
+_DATA = {"settings": SETTINGS, "files": FILES}
 _ABOUT = {"title": TEXT, "about": TEXT}
 _FIGURE = ({"better": schema.word("higher", "lower")}, {"label": TEXT, "about": TEXT})
 FIGURE = keys(*_FIGURE)
@@ -113,14 +115,14 @@ TASKS = {
         {
             **_KIND,
             "figures": named("a table of tables", NAME, TRAINED_FIGURE),
-            "settings": SETTINGS,
+            **_DATA,
             "split": FLAG,
             "tuned_by": TEXT,
             "tune": TUNE,
             "report": schema.items(REPORT).called("a list of tables, each in double brackets"),
         },
     ),
-    COST: keys({"experiment": TEXT}, {**_DERIVED, "settings": SETTINGS, "rounds": WHOLE, "seconds": number()}),
+    COST: keys({"experiment": TEXT}, {**_DERIVED, **_DATA, "rounds": WHOLE, "seconds": number()}),
     SENSITIVITY: keys({"of": TEXT}, {**_DERIVED, "within": number(1.0)}),
     CERTIFICATE: keys({"of": TEXT, "rungs": TEXTS}, {**_DERIVED, "seconds": number()}),
 }

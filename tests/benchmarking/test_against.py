@@ -60,11 +60,6 @@ def test_a_file_that_is_not_results_is_refused(tmp_path, text):
         read_reference(tmp_path / "other.json")
 
 
-def test_results_are_read_as_they_are(tmp_path):
-    (tmp_path / "other.json").write_text(json.dumps(results()))
-    assert read_reference(tmp_path / "other.json") == results()
-
-
 def test_none_excludes_every_reference(tmp_path):
     assert reference_files(["none"], "quick") == []
     assert reference_files([], "no such suite") == []

@@ -199,6 +199,40 @@ def test_a_changed_suite_cannot_be_resumed(here, pretended):
     assert invoke("--suite", "tiny.toml", "--name", "b", "--constraint", GP).exit_code == 2  # it exists
 
 
+FILES = (
+    'settings = { "experiment.dataset" = "@datasets.idx()", "datasets.idx.images" = "a.gz" }\n'
+    'files = { "datasets.idx.images" = "https://example.com/" }\n'
+)
+
+
+def test_a_task_whose_files_are_missing_is_skipped_with_a_word_until_they_are_there(here, pretended):
+    figure = 'figures.loss = { metric = "critic/loss", better = "lower" }\nreport = [{ name = "x" }]\n'
+    own = f'\n[tasks.own]\ntuned_by = "w1"\nexperiment = "tiny.gin"\nsteps = 10\nseeds = [0]\n{FILES}{figure}'
+    write_suite(here, SUITE + own)
+    said = f"Not found from {here}: a.gz. Get them from https://example.com/"
+    assert f"own (training): own: skipped. {said}\n" in begin("--dry-run").stdout
+    assert json.loads(begin("--dry-run", "--json").stdout)["skipped"] == {"own": said}
+    done = begin(names=[GP])
+    assert (done.exit_code, read(here)["complete"]) == (0, True)
+    assert f"own: skipped. {said}" in done.stderr
+    assert f"{GP} (own): skipped. {said}" in done.stdout
+    (here / "a.gz").touch()
+    for _ in range(2):  # figures stay, also where the files are gone again
+        assert invoke("--resume", "runs/b").exit_code == 0
+        assert read(here)["constraints"][GP]["tasks"]["own"]["status"] == "completed"
+        (here / "a.gz").unlink(missing_ok=True)
+    assert pretended["trained"] == [f"{GP}/w1-tune", f"{GP}/w1", f"{GP}/own"]
+    write_suite(here, SUITE + own.replace('images" = "https', 'labels" = "https'))
+    assert "tasks.own.files: 'datasets.idx.labels' must be a setting of its" in begin("--dry-run").stderr
+
+
+def test_nothing_is_measured_where_every_task_is_skipped(here, pretended):
+    write_suite(here, SUITE.replace("rounds", f"{FILES}rounds"))
+    done = begin(names=[GP])
+    assert (done.exit_code, pretended["measured"], pretended["trained"]) == (0, [], [])
+    assert f"{GP} (all tasks): skipped. Not found" in done.stdout
+
+
 def test_a_dry_run_prints_the_plan_and_writes_nothing(here, pretended):
     done = begin("--dry-run")
     assert done.exit_code == 0

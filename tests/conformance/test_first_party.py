@@ -106,6 +106,7 @@ ARGUMENTS = {
     "schedules.constant_then_linear": lambda: {"start": 2.0, "turn": 3},
     "schedules.warmup": lambda: {"value": 2.0, "over": 4},
     "datasets.arrays": lambda: {"path": str(folder() / "points.npy")},
+    "datasets.convex_pairs": lambda: {"path": str(Path(__file__).parents[2] / "tools" / "w1bench" / "convex.npz")},
     "datasets.idx": lambda: {"images": str(folder() / "images.idx"), "labels": str(folder() / "labels.idx")},
     "datasets.image_folder": lambda: {"path": str(folder()), "size": 8},
     "datasets.tfrecords": lambda: {"path": str(folder())},

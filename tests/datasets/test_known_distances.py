@@ -46,13 +46,6 @@ def test_translated_gaussians_are_their_shift_apart():
     # 400 draws: the standard error of a mean is 0.025, of a deviation 0.018.
     np.testing.assert_allclose(centred.mean(axis=0), 0.0, atol=0.1)
     np.testing.assert_allclose(centred.std(axis=0), 0.5, atol=0.07)
-    np.testing.assert_allclose(dataset.exact_sample(400, 1).mean(axis=0), 2.5 / np.sqrt(3), atol=0.1)
-
-
-def test_independent_samples_of_far_gaussians_come_within_a_percent():
-    # The bias of an empirical distance falls as the shift grows against the spread.
-    dataset = make("translated_gaussians", dims=2, distance=20.0)
-    assert exact_w1(dataset.exact_sample(1000, 1), pair(dataset, 1000)[1]) == pytest.approx(20.0, rel=0.01)
 
 
 def test_without_a_difference_there_is_the_counterpart():

@@ -7,14 +7,10 @@ from sklearn.datasets import make_swiss_roll
 COUNT = 20_000
 
 
-@pytest.mark.parametrize("source", ["examples", "exact_sample"])
-def test_the_roll_is_distributed_as_scikit_learns(source, through_pipeline):
+def test_the_roll_is_distributed_as_scikit_learns(through_pipeline):
     roll = SwissRoll()
     assert (roll.size, roll.sample_shape) == (None, (2,))
-    if source == "examples":
-        samples = through_pipeline(roll, range(COUNT), batch=COUNT, seed=1)
-    else:
-        samples = roll.exact_sample(COUNT, 1)
+    samples = through_pipeline(roll, range(COUNT), batch=COUNT, seed=1)
     assert samples.dtype == np.float32
     reference = make_swiss_roll(COUNT, noise=0.25, random_state=2)[0][:, [0, 2]] / 7.5
     # Kolmogorov and Smirnov along several directions and outwards; the noise's scale is checked below.

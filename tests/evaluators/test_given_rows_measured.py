@@ -76,6 +76,16 @@ def test_reconstruction_is_the_difference_from_the_examples_of_the_sources():
     assert figures == pytest.approx({"absolute_error": np.abs(apart).mean(), "squared_error": (apart**2).mean()})
 
 
+def test_the_cosine_of_ways_is_that_of_directions_and_the_optimal_critics_gradient():
+    cube = ganlab.component("datasets", "min_funnels")(dims=6, moved=False)
+    x = np.asarray(cube.sources(tf.range(200, dtype=tf.int64), 0))
+    way = np.random.default_rng(0).normal(size=x.shape)
+    best = np.asarray(cube.potential_gradient(x), float)  # of length one
+    found = evaluator("reconstruction", samples=200).evaluate(Drawn(lambda x: x - way, "source", x), cube, None)
+    expected = (way * best).sum(axis=1) / np.linalg.norm(way, axis=1)
+    assert found["cosine"] == pytest.approx(expected.mean(), abs=1e-4)
+
+
 def of_ali(generator, network, dataset, run):
     real = dataset.examples(tf.range(1000, dtype=tf.int64), 0).numpy()
     apart = generator(network("encoder")(real)["mean"]).numpy() - real

@@ -32,9 +32,9 @@ SMALL = {
 LOCAL_BATCH = 4
 
 APART = ("base", "methods", "published", "stacked_mnist")
-FILES = [path for path in config.shipped_gin_files() if path.parent.name not in APART]
-STACKED = [path for path in config.shipped_gin_files() if path.parent.name == "stacked_mnist"]
 PUBLISHED = [path for path in config.shipped_gin_files() if path.parent.name == "published"]
+STACKED = [p for p in config.shipped_gin_files() if "mnist" in p.parent.name + p.stem and p not in PUBLISHED]
+FILES = [path for path in config.shipped_gin_files() if path.parent.name not in APART and path not in STACKED]
 METHODS = [path for path in config.shipped_gin_files() if path.parent.name == "methods"]
 
 

@@ -25,7 +25,7 @@ def test_every_key_and_kind_is_mentioned():
     assert sorted(key for key in keys | set(KINDS) if f"`{key}`" not in PAGE) == []
 
 
-@pytest.mark.parametrize("name", ["quick", "full"])
+@pytest.mark.parametrize("name", ["quick", "full", "mnist"])
 def test_every_task_of_a_shipped_suite_is_described(name):
     for task in read_suite(find_suite(name)).tasks:
         assert f"| `{task}` |" in PAGE

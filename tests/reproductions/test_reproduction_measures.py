@@ -49,7 +49,7 @@ def test_neighbours_of_the_mixtures():
 
 def test_points_that_face_each_other_in_the_swiss_roll_lie_on_it():
     data = ganlab.component("datasets", "swiss_roll")()
-    examples = data.exact_sample(20_000, 0)
+    examples = np.asarray(data.examples(np.arange(20_000), 0))
     first, second = neighbours(data, "swiss_roll")
     for points in (first, second):
         nearest = np.linalg.norm(points[:, None] - examples[None], axis=2).min(axis=1)

@@ -40,13 +40,13 @@ class HeldSpectralNorm(ganlab.Constraint):
 
 
 class LinearCritic(ganlab.Architecture):
-    """The critic of src/models.py: dense layers that start as PyTorch's `Linear`, biases too.
+    """The critic and the mover of src/models.py: dense layers that start as PyTorch's `Linear`, biases too.
 
     Kernels and biases are uniform up to `1 / sqrt(inputs)`. In few dimensions biases matter: without them the kinks of
     all rectifiers of the first layer pass through zero.
     """
 
-    latent_dim = 1
+    latent_dim = 0
 
     def __init__(self, *, width: int = 128, activation: str = "relu") -> None:
         """Args: width: Units of both hidden layers; activation: "relu", "max_min" or "full_sort"."""
@@ -54,10 +54,17 @@ class LinearCritic(ganlab.Architecture):
 
     def critic(self, sample_shape):
         """`(n, d) -> (n, 1)`."""
-        x = inputs = keras.Input(sample_shape)
+        return self._model(sample_shape, 1, "critic")
+
+    def generator(self, sample_shape, source_shape):
+        """The mover, `(n, d) -> (n, d)`."""
+        return self._model(source_shape, *sample_shape, "source")
+
+    def _model(self, shape, outputs, name):
+        x = inputs = keras.Input(shape, name=name)
         for i in range(2):
             x = _ACTIVATIONS[self.activation](name=f"activation_{i}")(_linear(x, self.width, f"dense_{i}"))
-        return keras.Model(inputs, _linear(x, 1, "output"), name="critic")
+        return keras.Model(inputs, _linear(x, outputs, "output"), name=name)
 
 
 _ACTIVATIONS = {"relu": keras.layers.ReLU, "max_min": layers.GroupSort, "full_sort": layers.FullSort}

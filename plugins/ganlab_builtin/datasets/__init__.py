@@ -7,6 +7,7 @@ from typing import Any
 import ganlab
 from ganlab_builtin.datasets.arrays import Arrays
 from ganlab_builtin.datasets.characters import Characters
+from ganlab_builtin.datasets.convex_pairs import ConvexPairs
 from ganlab_builtin.datasets.digits import Digits
 from ganlab_builtin.datasets.edges import Edges
 from ganlab_builtin.datasets.glyphs import Glyphs
@@ -43,6 +44,7 @@ def ganlab_datasets() -> dict[str, type[ganlab.Dataset]]:
     return {
         "arrays": Arrays,
         "characters": Characters,
+        "convex_pairs": ConvexPairs,
         "digits": Digits,
         "edges": Edges,
         "gaussian_grid": GaussianGrid,

@@ -1,6 +1,7 @@
 # Made by tools/stubs.py.
 from ganlab_builtin.datasets.arrays import Arrays as Arrays
 from ganlab_builtin.datasets.characters import Characters as Characters
+from ganlab_builtin.datasets.convex_pairs import ConvexPairs as ConvexPairs
 from ganlab_builtin.datasets.digits import Digits as Digits
 from ganlab_builtin.datasets.edges import Edges as Edges
 from ganlab_builtin.datasets.glyphs import Glyphs as Glyphs

@@ -16,7 +16,7 @@ from ganlab import fingerprints
 from ganlab.bounds import Local
 from ganlab.errors import nearest
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.fixed_files import NpyRows
 from ganlab_builtin.datasets.pixels import from_bytes, gather
 
@@ -268,8 +268,7 @@ def _load(path: str, parameter: str, name: str | None, beside: str | None = None
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
         raise refusal("arrays", "path", path, "must be a .npy or a .npz file, as numpy.save and numpy.savez write.")
-    if not file.is_file():
-        raise refusal("arrays", "path", path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
+    existing("arrays", "path", path)
     if file.suffix == ".npy" and name is not None:
         raise refusal(
             "arrays", parameter, name, f"is for .npz files; {path!r} holds one array without a name. Leave it out."

@@ -7,7 +7,6 @@ import math
 import os
 import struct
 import zlib
-from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import numpy as np
@@ -16,7 +15,7 @@ import ganlab
 from ganlab import fingerprints
 from ganlab.bounds import Ge, Le, Local, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.pixels import from_bytes, gather, square
 
 _BYTES_OF_RANK = b"\0\0\x08"  # begins a file of bytes; the number of its axes follows
@@ -102,9 +101,7 @@ class _UnusableError(Exception):
 
 def _read(parameter: str, path: str, rank: int) -> np.ndarray:
     """The bytes of a file, as an array of so many axes."""
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise refusal("idx", parameter, path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
+    file = existing("idx", parameter, path)
     try:
         with ganlab.open_regular(file) as opened:
             return _values(opened, rank)

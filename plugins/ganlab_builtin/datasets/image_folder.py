@@ -12,7 +12,7 @@ from ganlab import fingerprints
 from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.broken_files import suspicious, undecodable
-from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.pixels import from_bytes, square
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
@@ -63,11 +63,7 @@ class ImageFolder(ganlab.Dataset):
         """
         if channels not in (1, 3):
             raise refusal("image_folder", "channels", channels, "must be 1 (grey) or 3 (colour).")
-        root = Path(path).expanduser()
-        if not root.is_dir():
-            raise refusal(
-                "image_folder", "path", path, f"is not there: no folder {str(root.absolute())!r}.{whence(path)}"
-            )
+        root = existing("image_folder", "path", path, "folder")
         files = sorted(file.relative_to(root).as_posix() for file in root.rglob("*") if _is_image(file, root))
         if not files:
             raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")

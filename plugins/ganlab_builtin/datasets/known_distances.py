@@ -105,11 +105,6 @@ class TranslatedGaussians(ganlab.Dataset):
         """The samples with these numbers of the Gaussian at zero, `(n, dims)` float32: those of `examples`, moved."""
         return self._std * functional.example_normal(numbers, self.sample_shape[0], seed)
 
-    def exact_sample(self, n: int, seed: int) -> np.ndarray:
-        """Draws n samples with numpy, independently of `examples`: float32, `(n, dims)`."""
-        noise = np.random.default_rng(seed).standard_normal((n, *self.sample_shape))
-        return (self._mean + self._std * noise).astype(np.float32)
-
     def fingerprint(self) -> dict[str, Any]:
         """The parameters of the distribution: samples are functions of these and of the seed."""
         return {"shape": list(self.sample_shape), "distance": self.wasserstein, "std": self._std}

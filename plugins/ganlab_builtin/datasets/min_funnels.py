@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-import zipfile
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,13 +11,12 @@ import ganlab
 from ganlab import fingerprints, functional
 from ganlab.bounds import Ge, Gt, Local, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.checks import arrays_of_file, refusal
 from ganlab_builtin.datasets.funnels import Funnels
 
 # Points whose rays are measured for the distance, and how many at once.
 _MEASURED, _PIECE = 2**16, 2**11
 _BIAS_DEVIATION = 0.1  # the paper's, of the funnels' heights
-_HEADER = 2**12  # bytes of an array in a file, beside its numbers
 
 
 class MinFunnels(ganlab.Dataset):
@@ -31,6 +27,7 @@ class MinFunnels(ganlab.Dataset):
     point x of the cube lies on the ray from the centre of its funnel, at the fraction t of the way to where the ray
     leaves the funnel or the cube; it moves to the fraction `t^degree`. As all mass moves along rays of u, `-u` is an
     optimal critic of the moved points against the points of the cube, and the distance is the mean length of the moves.
+    The source of a point, for a generator that takes one, is the point that is paired with it on the other side.
 
     Centres are uniform in the cube and heights b normal with deviation 0.1, as in the paper, whose own centres `path`
     can read. Funnels hidden below others, whose centre lies in another's funnel, have no points.
@@ -67,11 +64,14 @@ class MinFunnels(ganlab.Dataset):
         centers = random.uniform(-half_side, half_side, size=(funnels, dims))
         heights = _BIAS_DEVIATION * random.standard_normal(funnels)
         if path is not None:
-            centers, heights = _read(path, dims, funnels, half_side)
+            shapes = {f"centers_{dims}_{funnels}": (funnels, dims), f"bias_{dims}_{funnels}": (funnels,)}
+            centers, heights = arrays_of_file("min_funnels", path, shapes, "dims and funnels")
+            if np.abs(centers).max() > half_side:
+                raise refusal("min_funnels", "path", path, f"has centres outside the cube of half side {half_side!r}.")
         self._funnels = Funnels(centers, heights)
         self.centers, self.heights = self._funnels.centers, self._funnels.heights
         self.degree, self.half_side, self.moved = degree, half_side, moved
-        self.sample_shape = (dims,)
+        self.sample_shape = self.source_shape = (dims,)
 
     @functools.cached_property
     def wasserstein(self) -> float:
@@ -93,8 +93,14 @@ class MinFunnels(ganlab.Dataset):
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The samples with these numbers, `(n, dims)` float32: those of the counterpart, moved."""
         points = self.counterpart(numbers, seed)
-        if not self.moved:
-            return points
+        return self._along_rays(points) if self.moved else points
+
+    def sources(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The points of the other side, `(n, dims)` float32."""
+        points = self.counterpart(numbers, seed)
+        return points if self.moved else self._along_rays(points)
+
+    def _along_rays(self, points: tf.Tensor) -> tf.Tensor:
         centers, directions, lengths, distances = self._rays(points)
         fractions = tf.pow(tf.minimum(tf.math.divide_no_nan(distances, lengths), 1.0), self.degree)
         return centers + (fractions * lengths)[:, None] * directions
@@ -144,36 +150,3 @@ class MinFunnels(ganlab.Dataset):
         funnel = tf.reduce_min(tf.where(meets, crossing, np.inf), axis=1)
         # A point of the ray is on it, whatever rounding says.
         return centers, directions, tf.maximum(tf.minimum(cube, funnel), distances), distances
-
-
-def _read(path: str, dims: int, funnels: int, half_side: float) -> tuple[np.ndarray, np.ndarray]:
-    """The centres and heights of a file."""
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise refusal("min_funnels", "path", path, f"is not there: no file {str(file.absolute())!r}.{whence(path)}")
-    shapes = {f"centers_{dims}_{funnels}": (funnels, dims), f"bias_{dims}_{funnels}": (funnels,)}
-    try:
-        with zipfile.ZipFile(file) as archive:
-            sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in archive.infolist()}
-        with np.load(file, allow_pickle=False) as arrays:
-            centers, heights = (_array(arrays, name, shape, sizes, path) for name, shape in shapes.items())
-    except ganlab.GanlabError:
-        raise
-    except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
-        raise refusal("min_funnels", "path", path, f"cannot be read as a .npz file: {error}.") from error
-    if np.abs(centers).max() > half_side:
-        raise refusal("min_funnels", "path", path, f"has centres outside the cube of half side {half_side!r}.")
-    return centers, heights
-
-
-def _array(arrays: Any, name: str, shape: tuple[int, ...], sizes: dict[str, int], path: str) -> np.ndarray:
-    if name not in sizes:
-        raise refusal("min_funnels", "path", path, f"has no array {name!r}, which dims and funnels ask for.")
-    rule = f"must have finite floating-point numbers of shape {shape} in {name!r}"
-    # Known before anything is unpacked.
-    if sizes[name] > 8 * math.prod(shape) + _HEADER:
-        raise refusal("min_funnels", "path", path, f"{rule}; it has {sizes[name]:,} bytes there.")
-    array = np.asarray(arrays[name])
-    if array.shape != shape or array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise refusal("min_funnels", "path", path, f"{rule}; they are {array.dtype} of shape {array.shape}.")
-    return array

@@ -41,12 +41,6 @@ class GaussianMixture(ganlab.Dataset):
         uniform = functional.example_uniform(numbers, 1, seed, stream=0)[:, 0]
         return tf.cast(uniform * len(self.modes), tf.int32)
 
-    def exact_sample(self, n: int, seed: int) -> np.ndarray:
-        """Draws n samples with numpy, independently of `examples`: float32, `(n, 2)`."""
-        random = np.random.default_rng(seed)
-        means = self.modes[random.integers(len(self.modes), size=n)]
-        return (means + self.std * random.standard_normal((n, 2))).astype(np.float32)
-
     def fingerprint(self) -> dict[str, Any]:
         """The parameters of the distribution: samples are functions of these and of the seed."""
         return {"modes": fingerprints.of_array(np.round(self.modes, 4)), "std": round(self.std, 6)}

@@ -13,6 +13,7 @@ from ganlab import fingerprints
 from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.around import AroundADataset
+from ganlab_builtin.datasets.checks import refusal
 from ganlab_builtin.datasets.funnels import Funnels
 
 # Examples whose moves are measured for the distance, and how many at once.
@@ -50,9 +51,8 @@ class MovedExamples(AroundADataset):
             ConfigError: A value is out of its range, or the dataset has fewer examples than there are centres.
         """
         if dataset.size is not None and dataset.size < funnels:
-            raise ganlab.ConfigError(
-                f"datasets.moved_examples.funnels = {funnels!r} must be at most the number of examples, {dataset.size}."
-            )
+            rule = f"must be at most the number of examples, {dataset.size}."
+            raise refusal("moved_examples", "funnels", funnels, rule)
         super().__init__(dataset)
         self.share, self._count, self._seed = share, funnels, seed
 

@@ -69,12 +69,6 @@ class Showers(ganlab.Dataset):
         """The energies that deposits show, their sums, `(n, 1)`: on average the showers' own."""
         return examples.sum(axis=1, keepdims=True)
 
-    def exact_sample(self, n: int, seed: int) -> np.ndarray:
-        """Draws n showers with numpy, independently of `examples`: float32, `(n, layers)`."""
-        random = np.random.default_rng(seed)
-        means = random.uniform(self._low, self._high, (n, 1)) * self.shares
-        return (means + self._resolution * np.sqrt(means) * random.standard_normal(means.shape)).astype(np.float32)
-
     def deviation(self, energy: float) -> float:
         """The standard deviation of the sum of deposits at an energy."""
         return self._resolution * math.sqrt(energy)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-import numpy as np
-
 import ganlab
 from ganlab import functional
 from ganlab.bounds import Gt
@@ -35,13 +33,6 @@ class SwissRoll(ganlab.Dataset):
         t = 1.5 * math.pi * (1.0 + 2.0 * functional.example_uniform(numbers, 1, seed, stream=0))
         sheet = tf.concat([t * tf.cos(t), t * tf.sin(t)], axis=1)
         return (sheet + self._noise * functional.example_normal(numbers, 2, seed, stream=1)) / self._scale
-
-    def exact_sample(self, n: int, seed: int) -> np.ndarray:
-        """Draws n samples with numpy, independently of `examples`: float32, `(n, 2)`."""
-        random = np.random.default_rng(seed)
-        t = 1.5 * np.pi * (1.0 + 2.0 * random.random(n))
-        sheet = np.stack([t * np.cos(t), t * np.sin(t)], axis=1)
-        return ((sheet + self._noise * random.standard_normal((n, 2))) / self._scale).astype(np.float32)
 
     def fingerprint(self) -> dict[str, Any]:
         """The parameters of the distribution: samples are functions of these and of the seed."""

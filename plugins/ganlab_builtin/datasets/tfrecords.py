@@ -14,7 +14,7 @@ import ganlab
 from ganlab import fingerprints
 from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.checks import refusal, whence
+from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.fixed_files import changed, stamp
 from ganlab_builtin.datasets.pixels import from_bytes
 
@@ -59,9 +59,7 @@ class TFRecords(ganlab.Dataset):
         Raises:
             ConfigError: The folder does not exist, has no such file or a torn one, or its first example is no image.
         """
-        root = Path(path).expanduser()
-        if not root.is_dir():
-            raise refusal("tfrecords", "path", path, f"is not there: no folder {str(root.absolute())!r}.{whence(path)}")
+        root = existing("tfrecords", "path", path, "folder")
         files = sorted({file for pattern in _PATTERNS for file in root.glob(pattern) if file.suffix != ".npy"})
         self._path, self._image, self._label, self._first = path, image, label, first_class
         self._files = [os.fspath(file) for file in files]

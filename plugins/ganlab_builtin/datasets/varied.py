@@ -35,12 +35,9 @@ class Varied(AroundADataset):
             ConfigError: The examples are not images, or nothing was to vary.
         """
         if len(dataset.sample_shape) != 3:
-            raise refusal(
-                "varied",
-                "dataset",
-                dataset,
-                f"has examples of shape {tuple(dataset.sample_shape)}; they must be images, (height, width, channels).",
-            )
+            shape = tuple(dataset.sample_shape)
+            rule = f"has examples of shape {shape}; they must be images, (height, width, channels)."
+            raise refusal("varied", "dataset", dataset, rule)
         if not (flip or dequantize):
             raise ganlab.ConfigError(
                 "datasets.varied has no effect with flip = False and dequantize = False. "

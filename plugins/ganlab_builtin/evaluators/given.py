@@ -103,6 +103,7 @@ class Reconstruction(ganlab.Evaluator):
     metric_help: ClassVar[dict[str, str]] = {
         "absolute_error": "The mean absolute difference of a sample's values from those of its example.",
         "squared_error": "The mean squared difference.",
+        "cosine": "The mean cosine of the angle between the ways from a source to its sample and to its example.",
     }
 
     def __init__(
@@ -120,14 +121,16 @@ class Reconstruction(ganlab.Evaluator):
         self.samples, self.seed = samples, seed
 
     def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
-        """The figures, `absolute_error` and `squared_error`.
+        """The figures, `absolute_error` and `squared_error`, and `cosine` of sources that have their examples' shape.
 
         Raises:
             IncompatibleError: The data are not pairs, or the generator takes no source, and there is no encoder.
         """
         numbers, real = _first(dataset, self.samples, self.seed)
+        source = None
         if dataset.source_shape is not None and "source" in sample.given(1, self.seed):
-            again = sample(len(real), self.seed, source=np.asarray(dataset.sources(numbers, self.seed)))
+            source = np.asarray(dataset.sources(numbers, self.seed))
+            again = sample(len(real), self.seed, source=source)
         elif encoder := _way(sample, dataset.sample_shape, lambda: sample.latents(1, self.seed).shape[1:]):
             rows = {"labels": dataset.labels, "conditions": dataset.conditions}
             own = {name: of for name, of in rows.items() if name in sample.given(1, self.seed)}
@@ -139,11 +142,16 @@ class Reconstruction(ganlab.Evaluator):
                 "datasets.edges and architectures.unet, or an encoder, for example that of architectures.ali."
             )
         apart = np.asarray(again, np.float64) - real
-        return {"absolute_error": float(np.abs(apart).mean()), "squared_error": float((apart**2).mean())}
+        figures = {"absolute_error": float(np.abs(apart).mean()), "squared_error": float((apart**2).mean())}
+        if source is not None and source.shape == real.shape:
+            made, best = (_flat(np.asarray(x, np.float64) - source) for x in (again, real))
+            lengths = np.linalg.norm(made, axis=1) * np.linalg.norm(best, axis=1)
+            figures["cosine"] = float(np.mean((made * best).sum(axis=1) / np.maximum(lengths, 1e-15)))
+        return figures
 
     def limits(self, dataset: ganlab.Dataset) -> dict[str, tuple[float, float]]:
-        """Neither is negative."""
-        return dict.fromkeys(self.metric_help, FROM_ZERO)
+        """Errors are not negative, and a cosine lies in [-1, 1]."""
+        return {name: (-1.0, 1.0) if name == "cosine" else FROM_ZERO for name in self.metric_help}
 
 
 class CycleError(Reconstruction):

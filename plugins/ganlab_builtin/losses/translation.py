@@ -100,18 +100,27 @@ class Pix2Pix(ganlab.Loss):
 
 
 class NeuralOT(ganlab.Loss):
-    """The map that moves the source onto the data at the least cost, half the squared distance.
+    """The map that moves the source onto the data at the least cost, `c(x, y) = ||x - y||^power / power`.
 
     Korotin, Selikhanovych and Burnaev, "Neural optimal transport" (2023), algorithm 1 for a cost of single points: the
     critic is the potential f and minimizes `f(T(x)) - f(y)`, the generator is the map T and minimizes
-    `c(x, T(x)) - f(T(x))`. It needs no constraint. Source and examples have one shape.
+    `c(x, T(x)) - f(T(x))`. It needs no constraint. Source and examples have one shape. With power 1 it
+    is the solver of three players in tools/w1bench.
     """
 
     metric_help: ClassVar[dict[str, str]] = {
         "critic/loss": "Mean f(T(x)) - mean f(y).",
         "generator/loss": "The cost less mean f(T(x)).",
-        "cost": "Half the squared distance between a source and its sample: at the end the cost of transport.",
+        "cost": "Mean c of a source and its sample: at the end the cost of transport.",
     }
+
+    def __init__(self, *, power: Annotated[float, Ge(1)] = 2.0) -> None:
+        """Sets the cost.
+
+        Args:
+            power: The power of the Euclidean distance: 2 in the paper, 1 for Wasserstein-1.
+        """
+        self.power = power
 
     def critic(self, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> tf.Tensor:
         """`fake - real`, `(n,)`."""
@@ -120,7 +129,9 @@ class NeuralOT(ganlab.Loss):
     def generator(self, fake_scores: tf.Tensor, batch: ganlab.Batch, replica: ganlab.Replica) -> tf.Tensor:
         """The cost less the potential, `(n,)`."""
         moved = tf.reshape(batch.fake - batch.source, [batch.fake.shape[0], -1])
-        cost = 0.5 * tf.reduce_sum(moved**2, axis=1)
+        squares = tf.reduce_sum(moved**2, axis=1)
+        # A point that stays has no gradient, which that of a root would not say.
+        cost = 0.5 * squares if self.power == 2 else tf.maximum(squares, 1e-20) ** (0.5 * self.power) / self.power
         replica.log("cost", cost)
         return cost - fake_scores
 
