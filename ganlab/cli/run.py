@@ -165,8 +165,8 @@ def _train(recipe: Recipe, path: Path, *, allow_changes: bool, profile: str, **h
     from ganlab.run import train
 
     experiment = compose(recipe)
-    traced = {"profile": profile} if profile else {}
-    trained: Run = train(experiment, path, allow_changes=allow_changes, console=True, **traced, **how)
+    options: dict[str, Any] = {**how, **({"profile": profile} if profile else {})}
+    trained: Run = train(experiment, path, allow_changes=allow_changes, console=True, **options)
     return trained
 
 
