@@ -86,11 +86,8 @@ def train(
         **preload.environment(fault, experiment.path(name), logged=kind is None or kind.power),
     }
     with errors.open("wb") as to:
-        command, null = experiment.command(name), subprocess.DEVNULL
-        processes = [
-            subprocess.Popen(command, env=environment, stdout=null, stderr=to)
-            for _ in range(kind.starts if kind else 1)
-        ]
+        command, null, count = experiment.command(name), subprocess.DEVNULL, kind.starts if kind else 1
+        processes = [subprocess.Popen(command, env=environment, stdout=null, stderr=to) for _ in range(count)]
         try:
             process = _last(processes)
             sent = _send(process, kind, notes, after)
@@ -106,8 +103,7 @@ def train(
 
 def _last(processes: Sequence[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
     """Waits until no more than one process runs, and returns it, or else one that has ended."""
-    deadline = time.monotonic() + _LIMIT_SECONDS
-    while len(running := [each for each in processes if each.poll() is None]) > 1 and time.monotonic() < deadline:
+    while len(running := [each for each in processes if each.poll() is None]) > 1:
         time.sleep(0.01)
     return [*running, *processes][0]
 
