@@ -49,6 +49,14 @@ class RunError(GanlabError):
     """A run directory that cannot be created, read or resumed."""
 
 
+class RunInUseError(RunError):
+    """A run that another process holds. The command line exits with 75, EX_TEMPFAIL of sysexits.h: try again later."""
+
+
+class RunCompletedError(RunError):
+    """A run with nothing left to train."""
+
+
 class TrainingFailedError(Exception):
     """A run that started and could not continue. The command line exits with 1."""
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ganlab.errors import ConfigError, MissingDependencyError
+from ganlab.errors import ConfigError, MissingDependencyError, RunCompletedError, RunError
 from ganlab.lazy import require
 from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
 from ganlab.plugins.manager import use_plugin_file
@@ -263,8 +263,8 @@ class Run(RunDirectory):
             ConfigError: A diagnostic is unknown.
         """
         step, names = several.whole_number(step, "step"), several.texts(diagnostics, "diagnostics")
-        application = _application("ganlab_time_travel")
-        return application.replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
+        replay = _application("ganlab_time_travel").replay
+        return replay(self.given(experiment), step=step, diagnostics=names, say=_warn)
 
     def fork(
         self,
@@ -336,6 +336,7 @@ def train(
     *,
     params: str | Sequence[str] = (),
     resume: bool = False,
+    resume_or_start: bool = False,
     allow_changes: bool = False,
     console: bool | None = None,
     profile: str = "",
@@ -350,6 +351,7 @@ def train(
             `runs`, which has the file's name and the time.
         params: Overrides of experiment files, each `NAME=VALUE`.
         resume: Whether to resume from the newest sound checkpoint of `run_dir`.
+        resume_or_start: Whether to resume `run_dir` if it exists, and to start it otherwise; a complete run stays.
         allow_changes: Whether to resume even if the experiment, its code or its data have changed.
         console: Whether to show progress; None for in notebooks alone.
         profile: The iterations that TensorFlow's profiler traces into the run's folder, `20..25`; empty for none.
@@ -362,14 +364,15 @@ def train(
 
     Raises:
         GanlabError: The experiment cannot be trained, or the directory cannot be used; no new directory is left behind.
+            It is a `RunInUseError` while another process trains the run.
         TrainingFailedError: Training began and could not continue; `info["status"]` is `diverged` if a metric is not
             finite, and `failed` otherwise.
     """
     from ganlab.composition import Experiment
     from ganlab.training import start
 
-    if resume and run_dir is None:
-        raise ConfigError("resume = True needs run_dir, the directory of the run to resume.")
+    if (resume or resume_or_start) and run_dir is None:
+        raise ConfigError("resume and resume_or_start need run_dir, the directory of the run.")
     folder, stem = None if run_dir is None else several.path(run_dir, "run_dir"), "python"
     if not isinstance(experiment, Experiment):
         files = several.paths(experiment, "experiment", _RULE)
@@ -381,18 +384,19 @@ def train(
         )
     elif settings:
         experiment = experiment.replace(**settings)
-    return cast(
-        Run,
-        start.train(
-            experiment,
-            folder or new_run_path("runs", stem, experiment.seed),
-            resume=resume,
-            allow_changes=allow_changes,
-            console=in_notebook() if console is None else console,
-            profile=profile,
-            as_run=Run,
-        ),
-    )
+    folder = folder or new_run_path("runs", stem, experiment.seed)
+    shown = in_notebook() if console is None else console
+    options: dict[str, Any] = {"allow_changes": allow_changes, "console": shown, "profile": profile}
+    while True:
+        exists = resume or (resume_or_start and os.path.lexists(folder))
+        try:
+            return cast(Run, start.train(experiment, folder, resume=exists, as_run=Run, **options))
+        except RunError as error:
+            if resume_or_start and isinstance(error, RunCompletedError):
+                return Run(folder, experiment=experiment)
+            # Of two that start at once, the second finds the folder of the first.
+            if exists or not (resume_or_start and os.path.lexists(folder)):
+                raise
 
 
 _RULE = "an experiment, as ganlab.experiment(...) makes it, or an experiment file, or a list of them"

@@ -39,10 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="ganlab-endurance-") as folder:
         notes = train(options, Path(folder))
-        sizes = {
-            "event files, bytes a row": _size(Path(folder), "events.out.tfevents.*") / (notes[-1]["step"] or 1),
-            "metrics.jsonl, bytes a row": _size(Path(folder), "metrics.jsonl") / (notes[-1]["step"] or 1),
-        }
+        rows = sum(path.read_bytes().count(b"\n") for path in Path(folder).rglob("metrics.jsonl")) or 1
+        files = {"event files": "events.out.tfevents.*", "metrics.jsonl": "metrics.jsonl"}
+        sizes = {f"{name}, bytes a row": _size(Path(folder), pattern) / rows for name, pattern in files.items()}
     blocks = blocked([note for note in notes if note["step"] > options.warm_up], options.blocks)
     growth = {key: blocks[-1][key] / blocks[0][key] - 1 for key in ("resident", "descriptors", "threads")}
     print(table(blocks))
@@ -57,17 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def train(options: argparse.Namespace, folder: Path) -> list[dict[str, Any]]:
     """Trains in its own process, and returns its resources at every hundredth step."""
     looks = ", ".join(f"@diagnostics.{name}()" for name in _DIAGNOSTICS)
-    params = [
-        f"experiment.steps={options.warm_up + options.iterations}",
-        "experiment.log_every=1",
-        "experiment.evaluate_every=500",
-        "experiment.checkpoint_every=500",
-        f"experiment.diagnostics=[{looks}]",
-        *options.param,
-    ]
+    params = {
+        "experiment.steps": str(options.warm_up + options.iterations),
+        "experiment.log_every": "1",
+        "experiment.evaluate_every": "500",
+        "experiment.checkpoint_every": "500",
+        "experiment.diagnostics": f"[{looks}]",
+        **dict(param.split("=", 1) for param in options.param),
+    }
     notes = folder / "notes"
     command = [sys.executable, "-m", "ganlab", "run", "--gin", options.gin, "--plugin-file", str(_PLUGIN)]
-    command += [part for param in params for part in ("--param", param)]
+    command += [part for name, value in params.items() for part in ("--param", f"{name}={value}")]
     command += ["--runs", str(folder), "--name", "long"]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "ENDURANCE_NOTES": str(notes)}
     done = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)

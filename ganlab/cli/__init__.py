@@ -16,7 +16,7 @@ from ganlab.cli.messages import message_of, say, take_any_name, warn_plainly
 from ganlab.cli.plugin_commands import Added
 from ganlab.cli.process import finish, open_streams
 from ganlab.cli.subcommands import CommandGroup, write_rows
-from ganlab.errors import GanlabError, NotNamedError, PluginError, TrainingFailedError
+from ganlab.errors import GanlabError, NotNamedError, PluginError, RunInUseError, TrainingFailedError
 from ganlab.lazy import import_matplotlib
 from ganlab.plugins.command_names import COMMAND_NAMES
 from ganlab.support.collector import collect_rarely
@@ -26,7 +26,7 @@ from ganlab.version import __version__
 # ganlab's own commands, each as `module:attribute`.
 COMMANDS = {name: f"ganlab.cli.{name}:{name}" for name in COMMAND_NAMES}
 _ADDED, _ARGUMENTS = "ganlab.cli.added", "ganlab.cli.arguments"
-USER_ERROR, FAILED, INTERRUPTED = 2, 1, 130
+IN_USE, USER_ERROR, FAILED, INTERRUPTED = 75, 2, 1, 130
 
 
 class GanlabGroup(CommandGroup):
@@ -68,12 +68,10 @@ class GanlabGroup(CommandGroup):
         """Runs the command. A user's mistake gives one message and exit code 2; a failed run gives exit code 1."""
         try:
             return super().invoke(ctx)
-        except GanlabError as error:
+        except (GanlabError, TrainingFailedError) as error:
             _report(ctx, error)
-            ctx.exit(USER_ERROR)
-        except TrainingFailedError as error:
-            _report(ctx, error)
-            ctx.exit(FAILED)
+            code = IN_USE if isinstance(error, RunInUseError) else USER_ERROR
+            ctx.exit(FAILED if isinstance(error, TrainingFailedError) else code)
         except click.ClickException as error:
             vars(error)["message"] = lines(error.message)
             raise

@@ -16,10 +16,12 @@ from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.composition import compose
 from ganlab.config import render
 from ganlab.config.overrides import Override
+from ganlab.errors import RunCompletedError
 from ganlab.plugins.recipes import Recipe
 from ganlab.run import Run
 from ganlab.runs import check_place, new_run_path
 from ganlab.runs.experiment_source import read_experiment, use_plugins
+from ganlab.runs.fields import check_name
 from ganlab.support.formatting import in_time
 from ganlab.support.signals import exit_code
 from ganlab.support.terminal import line
@@ -39,10 +41,16 @@ from ganlab.support.terminal import line
 @click.option("--name", help="Name of the run's folder; by default the time, the seed and four random hex digits.")
 @click.option("--resume", metavar="RUN", type=LocalPath(), help="Resume the run in this folder.")
 @click.option(
+    "--resume-or-start",
+    metavar="NAME",
+    help="Start the run of this name, resume it if it exists, or do nothing if it is complete: for jobs that a cluster "
+    "repeats. Exits with 75 while another process trains it.",
+)
+@click.option(
     "--allow-changes",
     is_flag=True,
-    help="With --resume: proceed although the settings (--gin, --param, --seed or the run's config.gin), the data or "
-    "the code of plugins have changed.",
+    help="With --resume or --resume-or-start: proceed although the settings (--gin, --param, --seed or the run's "
+    "config.gin), the data or the code of plugins have changed.",
 )
 @click.option(
     "--profile",
@@ -59,6 +67,7 @@ def run(
     runs: Path,
     name: str | None,
     resume: Path | None,
+    resume_or_start: str | None,
     allow_changes: bool,
     profile: str,
     dry_run: bool,
@@ -72,24 +81,28 @@ def run(
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     described["gin_files"] = (*files, *described["gin_files"])
+    if (resume is not None) + (resume_or_start is not None) + (name is not None) > 1:
+        raise click.UsageError("--name, --resume and --resume-or-start each choose the run's folder: give one.")
     if resume is not None:
-        if name is not None:
-            raise click.UsageError("--resume uses the run's own folder: leave out --name.")
         path, experiment = resume, _resumed(resume, **described)
     else:
         if not described["gin_files"]:
             raise click.UsageError(
                 "Missing experiment: name a FILE, for example 'ganlab run quickstart', or pass --resume RUN."
             )
-        if allow_changes:
+        if allow_changes and not resume_or_start:
             raise click.UsageError("--allow-changes works only with --resume RUN: leave it out for a new run.")
         experiment = _described(**described)
         path = new_run_path(runs, Path(described["gin_files"][0]).stem, experiment.arguments.get("seed", 0), name)
+        if resume_or_start is not None:
+            check_name("run name", resume_or_start)
+            path = path.with_name(resume_or_start)
         check_place(path)  # before TensorFlow, which takes seconds
     if dry_run:
         say(render(experiment, defaults=True), nl=False)
         return
-    finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes, profile=profile)
+    how = {"resume": resume is not None, "resume_or_start": resume_or_start is not None}
+    finished = _train(experiment, path, allow_changes=allow_changes, profile=profile, **how)
     info = finished.info
     interrupted = info.get("status") == "interrupted"
     with unheard() if interrupted else contextlib.nullcontext():
@@ -141,17 +154,19 @@ def _with_seed(params: tuple[str, ...], seed: int | None) -> list[str]:
     return [*params, *([Override(f"experiment.seed={seed}", f"--seed {seed}")] if seed is not None else [])]
 
 
-def _train(recipe: Recipe, path: Path, *, resume: bool, allow_changes: bool, profile: str) -> Run:
-    if resume:
+def _train(recipe: Recipe, path: Path, *, allow_changes: bool, profile: str, **how: bool) -> Run:
+    if how["resume"] or path.exists():
         from ganlab.runs.resuming import check_resumable
 
-        check_resumable(Run(path), recipe, allow_changes=allow_changes)  # before TensorFlow, which takes seconds
+        # Before TensorFlow, which takes seconds.
+        with contextlib.suppress(RunCompletedError) if how["resume_or_start"] else contextlib.nullcontext():
+            check_resumable(Run(path), recipe, allow_changes=allow_changes)
     start_tensorflow()
     from ganlab.run import train
 
     experiment = compose(recipe)
-    traced = {"profile": profile} if profile else {}
-    trained: Run = train(experiment, path, resume=resume, allow_changes=allow_changes, console=True, **traced)
+    options: dict[str, Any] = {**how, **({"profile": profile} if profile else {})}
+    trained: Run = train(experiment, path, allow_changes=allow_changes, console=True, **options)
     return trained
 
 

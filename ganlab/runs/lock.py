@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import RunError
+from ganlab.errors import RunError, RunInUseError
 from ganlab.runs.directory import RunDirectory
 from ganlab.support.atomic import encoded, replacing
 from ganlab.support.paths import read_inside
@@ -48,7 +48,7 @@ def locked(run: RunDirectory, say: Callable[[str], None] | None = None) -> Itera
         say: Called with a sentence if a dead process held it before.
 
     Raises:
-        RunError: Another process holds the run, or its directory is not writable.
+        RunError: Another process holds the run (`RunInUseError`), or its directory is not writable.
     """
     descriptor = os.open(run.path, os.O_RDONLY)
     try:
@@ -99,7 +99,7 @@ def at_rest(runs: Sequence[RunDirectory], *, shared: bool) -> Iterator[None]:
         shared: Whether other readers may hold the locks at the same time.
 
     Raises:
-        RunError: A run is being trained, or is held by a lock that excludes this one.
+        RunInUseError: A run is being trained, or is held by a lock that excludes this one.
     """
     start_watching(run.path for run in runs)
     with contextlib.ExitStack() as stack:
@@ -112,11 +112,11 @@ def at_rest(runs: Sequence[RunDirectory], *, shared: bool) -> Iterator[None]:
         yield
 
 
-def _in_use(path: Path) -> RunError:
+def _in_use(path: Path) -> RunInUseError:
     who = _beating_holder(path)
     # A holder without a heartbeat reads the run, archives it, or has just begun to train it.
     using = f"is being trained by {who}" if who else f"is in use by {_SOMEBODY}"
-    return RunError(f"{path} {using}. Wait for it, or stop it first.")
+    return RunInUseError(f"{path} {using}. Wait for it, or stop it first.")
 
 
 def _beating_holder(path: Path, *, alone: bool = False, wait: bool = False) -> str | None:
@@ -177,12 +177,12 @@ def _stale(path: Path, say: Callable[[str], None], *, alone: bool) -> str | None
         return None
     holder = _holder(left)
     if left.get("host") == socket.gethostname():
-        if not alone and _lives(left) and left.get("pid") != os.getpid():
-            raise RunError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
+        trains = not alone and _lives(left) and left.get("pid") != os.getpid()
     else:
         say(f"{path} is locked by {holder}, which cannot be checked from here: waiting up to {_STILL_SECONDS:.0f} s.")
-        if _changes(path / LOCK, wait=True):
-            raise RunError(f"{path} is being trained by {holder}, on another machine. Wait for it, or stop it first.")
+        trains = _changes(path / LOCK, wait=True)
+    if trains:
+        raise RunInUseError(f"{path} is being trained by {holder}. Wait for it, or stop it first.")
     return f"Taking over a stale lock on {path}: {holder} exited without releasing it."
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.errors import ConfigError, RunError
+from ganlab.errors import ConfigError, RunCompletedError, RunError
 from ganlab.plugins.recipes import Recipe
 from ganlab.runs.changes import STEPS
 from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_info
@@ -81,7 +81,7 @@ def check_resumable(
             "Resume it unchanged, pass --allow-changes (in Python: allow_changes=True), or start a new run."
         )
     if info.get("status") == "completed" and info.get("step", 0) >= steps:
-        raise RunError(
+        raise RunCompletedError(
             f"{run.path} is completed: there is nothing to resume. To train it further, raise the number of steps: "
             "--param experiment.steps=N."
         )

@@ -149,11 +149,11 @@ class Engine:
         # Poll before reading its files: once the process has ended, they no longer change.
         with plugin_code(selector_of(self._launcher), "poll"):
             exit_status = trial.job.poll()
-        trial.follow(self._clock())
+        has_logged = trial.follow(self._clock())
         if exit_status is None:
             if self._ending.press(trial):
                 self._ending.leave(trial)
-            elif not self._stopping and self._driver.report(self._with(trial)):
+            elif has_logged and not self._stopping and self._driver.report(self._with(trial)):
                 self._give_up(trial)
             elif trial.stopped_at is None and self._out_of_time(trial):
                 self._ending.stop([trial])

@@ -34,10 +34,11 @@ class MetricFollower:
         """The step of the last row."""
         return self._file.step
 
-    def follow(self) -> None:
-        """Reads the new rows; after damage, whoever reads the run next reports it."""
+    def follow(self) -> bool:
+        """Reads the new rows, and returns whether there may be any; after damage, the run's next reader reports it."""
         with contextlib.suppress(OSError, RunError):
-            self._file.advance((self._tag,))
+            return self._file.unread((self._tag,)) > 0 and self._file.advance((self._tag,))
+        return False
 
 
 class _Values:

@@ -28,6 +28,8 @@ _OF_RUNS = (COMPLETED, INTERRUPTED, FAILED, DIVERGED)
 # The metric that is shown if the sweep has no objective.
 _WORTH_A_GLANCE = "critic/loss"
 _LOG_BYTES = 1 << 16
+# Errors of a machine that others use, too, besides that of a full disk.
+_NO_ROOM = ("There is not enough memory", "The system does not let this process start", "The system lets no further")
 # The prefix of every error that the command line prints.
 _ERROR = "Error: "
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -98,15 +100,7 @@ class Trial:
         return holder(self.run, wait=False) if self.run.exists() else None
 
     def wait(self, who: str, now: float) -> float:
-        """Records that it waits for another process that trains it.
-
-        Args:
-            who: The process, in words.
-            now: The time in seconds.
-
-        Returns:
-            For how many seconds that process has written nothing.
-        """
+        """Records, at a time in seconds, that it waits for a process; returns for how long that has written nothing."""
         written = tuple(_written(self.run / name) for name in (INFO, METRICS))
         if self.status != WAITING or written != self._written:
             self._written, self._written_at = written, now
@@ -124,19 +118,16 @@ class Trial:
         self.job, self.status, self.error, self.stopped_at = job, RUNNING, "", None
         self._began, self._before, self._log_begins = now, self.seconds, log_begins
 
-    def follow(self, now: float) -> None:
-        """Updates step, value and time of a running trial.
-
-        Args:
-            now: The time in seconds.
-        """
+    def follow(self, now: float) -> bool:
+        """Updates step, value and time of a running trial, in seconds; returns whether it has logged since."""
         self.seconds = self._before + now - self._began
-        self.trail.follow()
-        if self.trail.values:
+        has_logged = self.trail.follow()
+        if has_logged and self.trail.values:
             self.value = self.trail.values[max(self.trail.values)]
         self.step = self.trail.step or self.step
         if self.steps is None:
             self.steps = self._info().get("steps")
+        return has_logged
 
     def end(self, exit_status: int) -> None:
         """Records the end of its process, and reads the state of the run directory.
@@ -179,6 +170,11 @@ class Trial:
     def lacks_space(self) -> bool:
         """Whether it failed because the disk is full: its last error, or the disk says so."""
         return is_full_disk(self.error) or is_full_disk(str(self._info().get("error"))) or is_full(self.sweep.path)
+
+    def lacked_room(self) -> bool:
+        """Whether it failed for want of disk or memory, no fault of its own; whether there is enough now shows then."""
+        errors = (self.error, str(self._info().get("error")))
+        return any(is_full_disk(error) or any(words in error for words in _NO_ROOM) for error in errors)
 
     def last_error(self) -> str:
         """The last error that its last process printed, without the prefix; empty if it printed none."""
@@ -224,9 +220,7 @@ def take_up(sweep: Sweep, *, retry_failed: bool = False) -> list[Trial]:
             trial.status, trial.error = noted["status"], noted["error"]
         elif trial.status in (FAILED, DIVERGED):
             trial.error = trial.last_error()
-        # A full disk is no fault of the trial's; whether it is still full shows when it is trained.
-        full = trial.status == FAILED and any(map(is_full_disk, (trial.error, str(trial._info().get("error")))))
-        if trial.status in again or full:
+        if trial.status in again or (trial.status == FAILED and trial.lacked_room()):
             trial.status, trial.error = QUEUED, ""
             sweep.notes.pop(trial.name, None)
             for proposal in sweep.proposals:

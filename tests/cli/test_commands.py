@@ -11,7 +11,7 @@ import pytest
 from cpu import against_imports
 
 from ganlab import Run, config
-from ganlab.errors import IncompatibleError, TrainingFailedError
+from ganlab.errors import IncompatibleError, RunInUseError, TrainingFailedError
 from ganlab.plugins.recipes import Recipe
 
 
@@ -92,8 +92,8 @@ def training(monkeypatch):
     fake = types.SimpleNamespace()
     fake.calls, fake.result = [], {}
 
-    def train(experiment, path, *, resume, allow_changes, console):
-        fake.calls.append((experiment, path, resume, console))
+    def train(experiment, path, *, resume, resume_or_start, allow_changes, console):
+        fake.calls.append((experiment, path, resume_or_start or resume, console))
         if isinstance(fake.result, BaseException):
             raise fake.result
         return FakeRun(path, **fake.result)
@@ -104,13 +104,14 @@ def training(monkeypatch):
     return fake
 
 
-def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal, training):
+@pytest.mark.parametrize("option", ["--name", "--resume-or-start"])
+def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal, training, option):
     (here / "exp.gin").write_text(minimal)
-    result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", "--name", "first")
+    result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", option, "first")
     ((experiment, path, resume, console),) = training.calls
     assert experiment.arguments["seed"] == 5
     assert experiment.arguments["dataset"] == Recipe("datasets", "points")
-    assert (path, resume, console) == (Path("out/exp/first"), False, True)
+    assert (path, resume, console) == (Path("out/exp/first"), option != "--name", True)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (
         "\nCompleted at step 7 of 10 in 1 min 15 s.\n\n"
@@ -138,6 +139,7 @@ def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here,
     ("error", "code", "message"),
     [
         (IncompatibleError("these do not fit"), 2, "Error: these do not fit\n"),
+        (RunInUseError("another process trains it"), 75, "Error: another process trains it\n"),
         (TrainingFailedError("the loss is nan at step 3"), 1, "Error: the loss is nan at step 3\n"),
         (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],

@@ -305,7 +305,12 @@ def test_unknown_component_of_a_plugin_with_an_invalid_name(mistake, here, minim
 
 COMMANDS = {
     ("run",): "Missing experiment: name a FILE, for example 'ganlab run quickstart', or pass --resume RUN.",
-    ("run", "--resume", "x", "--name", "y"): "--resume uses the run's own folder: leave out --name.",
+    ("run", "--resume", "x", "--name", "y"): (
+        "--name, --resume and --resume-or-start each choose the run's folder: give one."
+    ),
+    ("run", "--gin", "exp.gin", "--resume-or-start", "a/b"): (
+        "Invalid run name 'a/b': use at most 60 printable characters and no '/', for example 'baseline-2'."
+    ),
     ("run", "--gin", "exp.gin", "--allow-changes"): (
         "--allow-changes works only with --resume RUN: leave it out for a new run."
     ),

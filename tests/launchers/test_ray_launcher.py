@@ -1,12 +1,10 @@
 """Ray: the resources that a trial gets, waiting for them, and losing them."""
 
-import os
-import signal
 import sys
 import time
 
 import pytest
-from jobs import status
+from jobs import status, until
 
 import ganlab
 
@@ -54,23 +52,20 @@ def test_trials_wait_for_cores_and_leave_the_queue_when_stopped(ray, tried, wait
 
 
 @pytest.mark.slow
-def test_a_trial_that_lost_its_actor_has_failed_and_its_process_ends(ray, tried, wait_for_log):
-    launcher = on_ray()
-    job = tried(launcher, SLEEPS)
-    process, actor = map(int, wait_for_log("is training").split()[1:3])
-    os.kill(actor, signal.SIGKILL)
-    assert status(job) == 137
-    end = time.monotonic() + 100
-    while time.monotonic() < end:
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            break
-        time.sleep(0.05)
-    else:
-        raise AssertionError("It trains on.")
-    launcher.close()
-    assert not ray.is_initialized()
+def test_a_lost_node_ends_its_trial_alone(ray, tried):
+    cluster_utils = pytest.importorskip("ray.cluster_utils")
+    cluster = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=1, resources={name: 1}) for name in ("first", "second")]
+    launcher = on_ray(address=cluster.address, resources={"second": 0.1}, num_cpus=0.1)
+    try:
+        lost = tried(launcher, SLEEPS)
+        kept = tried(on_ray(address=cluster.address, resources={"first": 0.1}), "import time; time.sleep(20)")
+        until(lambda: lost._is_there(lost._begun))
+        cluster.remove_node(nodes[1], allow_graceful=False)
+        assert [status(lost), status(kept)] == [137, 0]
+    finally:
+        launcher.close()
+        cluster.shutdown()
 
 
 @pytest.mark.slow

@@ -7,13 +7,9 @@ import sys
 import pytest
 
 EXPERIMENT = """
-experiment.dataset = @datasets.gaussian_ring()
-experiment.architecture = @architectures.mlp()
-experiment.loss = @losses.wasserstein()
-experiment.constraints = [@constraints.gradient_penalty()]
+include 'eight_gaussians'
 experiment.strategy = @strategies.one_device()
-experiment.critic_optimizer = @optimizers.adam()
-experiment.generator_optimizer = @optimizers.adam()
+experiment.evaluate_every = 0
 experiment.batch_size = 32
 experiment.critic_steps = 2
 experiment.steps = 30

@@ -96,6 +96,13 @@ for what in (lambda: open('old', 'w'), lambda: os.rename('old', 'new'), lambda: 
     assert said == ["old", *["Read-only file system"] * 3]
 
 
+def test_fault_lets_the_clock_jump_at_each_operation(script):
+    code = "for name in 'ab': open(name, 'w'); print(int(time.time() - os.stat(name).st_mtime))"
+    first, second = map(int, script("import time\n" + code, Fault("jump", at=3)).stdout.split())
+    assert first != second
+    assert 3 < max(abs(first), abs(second)) < 86402
+
+
 def test_power_loss_discards_only_what_was_not_synced(script):
     code = """
 def put(name, text, sync):

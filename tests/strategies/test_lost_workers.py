@@ -23,7 +23,7 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
     codes, outputs = workers.ended(workers.start_several(tmp_path, 2, "--gin", "experiment.gin", "--name", "whole"))
     assert codes == [0, 0], "\n".join(outputs)
 
-    arguments = ["--gin", "experiment.gin", "--name", "killed"]
+    arguments = ["--gin", "experiment.gin", "--resume-or-start", "killed"]
     for sent, whom in ((signal.SIGTERM, 1), (signal.SIGKILL, 0), (signal.SIGKILL, 1), (signal.SIGTERM, 0)):
         processes = workers.start_several(tmp_path, 2, *arguments)
         workers.wait_for_checkpoints(runs / "killed", 2, processes)
@@ -40,7 +40,6 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
         # A chief that was killed could not record it.
         assert info["status"] == ("running" if (sent, whom) == (signal.SIGKILL, 0) else "interrupted")
         assert info["step"] < 600
-        arguments = ["--resume", str(runs / "killed")]
     codes, outputs = workers.ended(workers.start_several(tmp_path, 2, *arguments))
     assert codes == [0, 0], "\n".join(outputs)
 

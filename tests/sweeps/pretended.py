@@ -36,7 +36,7 @@ class End:
 
 
 class PretendLauncher(ganlab.Launcher):
-    """Plays scripts.
+    """Plays scripts, one event at each poll; None is a poll at which nothing happens.
 
     Attributes:
         scripts: By trial, one script for each of its processes: a list of `Train` and then `End`.
@@ -79,6 +79,8 @@ class PretendJob(ganlab.Job):
         if self.killed or (self.stopped and not self._launcher.deaf):
             self._events = [End(137 if self.killed else 143, "interrupted" if self._run.exists() else None)]
         event = self._events.pop(0)
+        if event is None:
+            return None
         if isinstance(event, Train):
             self._made().update(step=event.step, status="running", metrics=event.values)
             metrics = {name: {"reduced": value, "replicas": [value]} for name, value in event.values.items()}

@@ -9,8 +9,6 @@ import time
 
 import pytest
 
-from ganlab.runs.lock import holder
-
 GIN = """
 include 'eight_gaussians'
 experiment.steps = 1200
@@ -82,22 +80,3 @@ def test_a_resumed_sweep_loses_nothing_and_repeats_nothing(sweep, tmp_path):
         there = (tmp_path / "runs" / "whole" / name / "metrics.jsonl").read_bytes()
         assert (folder / name / "metrics.jsonl").read_bytes() == there, name
         assert there.count(b"\n") == 48
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux signals a trial that its sweep was killed")
-def test_the_trials_of_a_killed_sweep_save_and_end(sweep, tmp_path):
-    killed, run = begin(sweep, "s", jobs=2), tmp_path / "runs" / "s" / FIRST
-    deadline = time.monotonic() + 200
-    while status(run)[1] == 0:
-        assert killed.poll() is None, killed.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    killed.send_signal(signal.SIGKILL)
-    while holder(run) is not None:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    # It was asked to save rather than killed: its last step is in a checkpoint.
-    state, step = status(run)
-    assert state == "interrupted"
-    assert (run / "checkpoints" / f"step-{step:08d}").is_dir()

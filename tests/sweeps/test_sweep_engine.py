@@ -60,11 +60,12 @@ def test_a_failed_trial_does_not_end_the_others_and_its_error_is_reported(sweep)
     ]
 
 
-def test_a_resumed_sweep_trains_what_is_left_and_nothing_twice(sweep):
+@pytest.mark.parametrize("lost", [137, 75], ids=["killed", "held by another process"])
+def test_a_resumed_sweep_trains_what_is_left_and_nothing_twice(sweep, lost):
     made = sweep()
     scripts = {
         "a/s0": [[Train(10), End()]],
-        "a/s1": [[Train(5), End(137, "running")]],  # killed: run.json could not be updated
+        "a/s1": [[Train(5), End(lost, "running")]],
         "b/s0": [[Train(5), End(1, "failed")]],
         "b/s1": [[End(2, None, said="Error: no.")]],
     }
@@ -170,7 +171,7 @@ def test_full_disk_that_keeps_the_error_from_the_log_is_noticed(sweep, monkeypat
     assert World(Sweep(made.path), PretendLauncher({})).run() == statuses("completed", "a/s0", "a/s1")
 
 
-@pytest.mark.parametrize("error", [SPACE, os.strerror(errno.EDQUOT)])
+@pytest.mark.parametrize("error", [SPACE, os.strerror(errno.EDQUOT), "There is not enough memory (OOM)."])
 def test_trials_that_an_earlier_sweep_took_for_failed_are_trained(sweep, error):
     made = sweep(["a"])
     end = End(1, "failed", said="Error: the learning rate is too large")

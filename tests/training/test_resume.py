@@ -75,44 +75,9 @@ def test_resume_after_a_signal_equals_an_uninterrupted_run(completed, whole, tmp
     assert resumed.info["signal"] is None
 
 
-@pytest.mark.slow
-def test_resume_after_a_kill_continues_from_the_checkpoint(completed, killed):
-    # The state after kill -9: rows ahead of the newest checkpoint, one torn line, a checkpoint half written.
-    (killed / "checkpoints" / ".step-00000010.torn").mkdir()
-    with (killed / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 11, "metr')
-
-    resumed = train(everything(), killed, resume=True)
-    assert_equal_runs(completed, resumed)
-    assert not [warning for warning in resumed.info.get("warnings", []) if "damaged" in warning]
-
-
 def test_a_run_killed_at_the_very_end_writes_no_row_twice(completed, whole, tmp_path):
     folder = copied(completed, tmp_path / "run", status="running")
     assert_equal_runs(completed, whole.train(folder, resume=True))
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_any_checkpoint_has_written_all_before_it(completed, tmp_path, monkeypatch):
-    save, copies = Checkpoints.save, []
-
-    def save_and_copy(self, step, *arguments, **named):
-        saved = save(self, step, *arguments, **named)
-        copies.append(tmp_path / f"killed-{step}")
-        shutil.copytree(tmp_path / "run", copies[-1])
-        return saved
-
-    graph = Graph(everything(checkpoint_every=5))
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoints, "save", save_and_copy)
-        graph.train(tmp_path / "run")
-    assert [copy.name for copy in copies] == ["killed-5", "killed-10"]
-    for copy in copies:
-        resumed = graph.train(copy, resume=True)
-        assert lines(resumed) == lines(completed)
-        assert scalars(resumed) == scalars(completed)
-        for field in ("status", "step", "metrics", "evaluation"):
-            assert resumed.info[field] == completed.info[field]
 
 
 def test_resume_cuts_torn_records_from_event_files(completed, whole, killed):

@@ -227,15 +227,6 @@ def test_resume_of_a_completed_run_is_refused(completed):
         train(everything(), completed.path, resume=True)
 
 
-def test_resume_of_a_run_in_training_is_refused(brief, tmp_path):
-    from ganlab.runs.lock import locked
-
-    run = brief.train(tmp_path / "run", stop_at=2)
-    assert run.info["status"] == "interrupted"
-    with locked(run), pytest.raises(ganlab.RunError, match=r"is being trained by process \d+ on "):
-        brief.train(run.path, resume=True)
-
-
 def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path):
     run = train(small(0, steps=4, log_every=1), tmp_path / "run", stop_at=2)
     other = {"constraints": [constraint("gradient_penalty", weight=2.0)], "steps": 6, "log_every": 1}

@@ -21,6 +21,7 @@ from killing.power import lose_power
 from killing.processes import Ended, Experiment, train
 
 REFERENCE = "reference"
+_IN_USE = 75
 
 
 @dataclass
@@ -184,6 +185,8 @@ def _wrong_end(kind: Kind, ended: Ended, path: Path) -> list[str]:
     wrong = []
     if ended.code not in kind.codes:
         wrong.append(f"exit code {ended.code}, not {kind.codes}: {ended.errors[-500:]}")
+    if any(code != _IN_USE for code in ended.refused):
+        wrong.append(f"the exit codes {ended.refused} of processes that found the run in use, not {_IN_USE}")
     if "Traceback" in ended.errors:
         wrong.append(f"a traceback: {ended.errors[-1500:]}")
     if kind.status:

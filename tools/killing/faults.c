@@ -1,11 +1,11 @@
 /* A library to preload (LD_PRELOAD) that stands between a process and the files below one folder.
 
    It counts what the process does to those files, and at a given operation kills the process in the midst of it, or lets
-   this and all later ones fail as a full or read-only disk does. If asked, it keeps a log of what has been made durable
+   this and all later ones fail as a full or read-only disk does, or lets the clock jump at each. If asked, it keeps a log of what has been made durable
    by fsync, and links to all that was removed or replaced, from which a loss of power can be worked out afterwards.
 
    CHAOS_BELOW   the folder, absolute, without symbolic links
-   CHAOS_FAULT   kill, enospc, erofs or none
+   CHAOS_FAULT   kill, enospc, erofs, jump or none
    CHAOS_MATCH   only paths with this in them count, or with a leading ! those without it; empty: all
    CHAOS_AT      the operation that the fault begins at, from 1
    CHAOS_PART    how much of a write is done before the fault, in millionths
@@ -26,7 +26,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REAL(type, name, ...) \
@@ -35,12 +37,13 @@
 
 enum { CHANGES, GROWS, REMOVES, SYNCS }; /* what an operation needs: a writable disk, room on it, or neither */
 enum { GO, KILL, FAIL };
-enum { NONE, KILLS, FULL, READ_ONLY };
+enum { NONE, KILLS, FULL, READ_ONLY, JUMPS };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *below, *match, *shadows;
 static int fault = NONE;
 static long at, total, counted, linked;
+static volatile long shift; /* seconds by which the clock is wrong */
 static double part;
 static int logged = -1;
 
@@ -49,6 +52,7 @@ __attribute__((constructor)) static void begin(void) {
     if (value && !strcmp(value, "kill")) fault = KILLS;
     if (value && !strcmp(value, "enospc")) fault = FULL;
     if (value && !strcmp(value, "erofs")) fault = READ_ONLY;
+    if (value && !strcmp(value, "jump")) fault = JUMPS;
     below = getenv("CHAOS_BELOW");
     match = getenv("CHAOS_MATCH");
     shadows = getenv("CHAOS_SHADOW");
@@ -94,6 +98,7 @@ static int strike(const char *path, int needs, int *first) {
         counted++;
         *first = counted == at;
         if (fault == KILLS && *first) verdict = KILL;
+        if (fault == JUMPS) shift = (at + counted) * 40503 % 172801 - 86400; /* within a day, either way */
         if (fault == FULL && counted >= at && needs == GROWS) verdict = FAIL;
         if (fault == READ_ONLY && counted >= at && needs != SYNCS) verdict = FAIL;
     }
@@ -334,4 +339,24 @@ int mkdir(const char *file, mode_t mode) {
 int mkdirat(int folder, const char *file, mode_t mode) {
     REAL(int, "mkdirat", int, const char *, mode_t);
     MKDIR(real(folder, file, mode), folder, file);
+}
+
+/* Clocks that are set by hand or over the network. Those that only measure durations do not jump. */
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    REAL(int, "clock_gettime", clockid_t, struct timespec *);
+    int result = real(clock, now);
+    if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += shift;
+    return result;
+}
+int gettimeofday(struct timeval *restrict now, void *restrict zone) {
+    REAL(int, "gettimeofday", struct timeval *, void *);
+    int result = real(now, zone);
+    if (!result && now) now->tv_sec += shift;
+    return result;
+}
+time_t time(time_t *now) {
+    REAL(time_t, "time", time_t *);
+    time_t result = real(NULL) + shift;
+    if (now) *now = result;
+    return result;
 }

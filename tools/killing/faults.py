@@ -13,7 +13,7 @@ class Fault:
     """A fault at one operation on a run's files.
 
     Attributes:
-        kind: "kill", "enospc", "erofs", or "none" to only keep the log.
+        kind: "kill", "enospc", "erofs", "jump" for the clock at each operation, or "none" to only keep the log.
         match: Only paths that contain this count, or with a leading "!" those that do not.
         at: The operation, counted from 1 at the process's start.
         part: The fraction of a write that is done before, in [0, 1]; for other operations, whether it is done.

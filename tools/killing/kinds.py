@@ -23,6 +23,7 @@ class Kind:
         status: The expected status in run.json afterwards; None if it can be any.
         power: Whether the power is lost with the process.
         damage: Whether the newest checkpoint is damaged afterwards.
+        starts: How many processes start at once; all but one must leave the run to it.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Kind:
     status: str | None = None
     power: bool = False
     damage: bool = False
+    starts: int = 1
 
 
 KINDS = (
@@ -45,4 +47,6 @@ KINDS = (
     Kind("disk full", fault=Fault("enospc"), codes=(1, 2)),
     Kind("checkpoints read-only", fault=Fault("erofs", _CHECKPOINTS), codes=(1, 2)),
     Kind("SIGKILL, and the newest checkpoint damaged", signal.SIGKILL, damage=True),
+    Kind("SIGTERM, and the clock jumps", signal.SIGTERM, Fault("jump"), codes=(143,), status="interrupted"),
+    Kind("SIGKILL after two starts at once", signal.SIGKILL, starts=2),
 )

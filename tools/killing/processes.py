@@ -27,12 +27,14 @@ class Ended:
         step: The last step whose row was written or about to be, or 0.
         seconds: The time from the signal to the end; 0 without a signal.
         errors: Its standard error.
+        refused: Exit codes of processes that were started at the same time.
     """
 
     code: int
     step: int
     seconds: float
     errors: str
+    refused: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,7 @@ class Experiment:
 
     def command(self, name: str) -> list[str]:
         """The command that starts a run, or resumes it if it exists."""
-        path = self.path(name)
-        new = [*self.arguments, "--runs", str(self.folder), "--name", name]
-        what = ["--resume", str(path)] if (path / "run.json").exists() else new
+        what = [*self.arguments, "--runs", str(self.folder), "--resume-or-start", name]
         return [sys.executable, "-m", "ganlab", "run", *what, "--plugin-file", str(_PLUGIN)]
 
 
@@ -86,16 +86,26 @@ def train(
         **preload.environment(fault, experiment.path(name), logged=kind is None or kind.power),
     }
     with errors.open("wb") as to:
-        process = subprocess.Popen(experiment.command(name), env=environment, stdout=subprocess.DEVNULL, stderr=to)
+        command, null, count = experiment.command(name), subprocess.DEVNULL, kind.starts if kind else 1
+        processes = [subprocess.Popen(command, env=environment, stdout=null, stderr=to) for _ in range(count)]
         try:
+            process = _last(processes)
             sent = _send(process, kind, notes, after)
             code = process.wait(_LIMIT_SECONDS)
             seconds = time.monotonic() - sent if sent else 0.0
         finally:
-            process.kill()
-            process.wait()
-    said = errors.read_text(errors="replace")
-    return Ended(code, max(_noted(notes), default=0), seconds, said)
+            for each in processes:
+                each.kill()
+                each.wait()
+    refused = tuple(each.returncode for each in processes if each is not process)
+    return Ended(code, max(_noted(notes), default=0), seconds, errors.read_text(errors="replace"), refused)
+
+
+def _last(processes: Sequence[subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+    """Waits until no more than one process runs, and returns it, or else one that has ended."""
+    while len(running := [each for each in processes if each.poll() is None]) > 1:
+        time.sleep(0.01)
+    return [*running, *processes][0]
 
 
 def _send(process: subprocess.Popen[bytes], kind: Kind | None, notes: Path, after: float) -> float | None:
