@@ -90,6 +90,8 @@ def test_each_build_of_tensorflow_is_an_extra_and_none_is_required(wheel):
     tensorflow = [line for line in required if line.startswith(("tensorflow", "keras"))]
     assert tensorflow
     assert all("extra ==" in line for line in tensorflow)
+    assert len([line for line in required if "extra ==" not in line]) <= 11
+    assert files(wheel / "ganlab_builtin" / "datasets" / "files") >= {"LICENSES.txt", "digits.npz", "china.jpg"}
 
 
 def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel):
