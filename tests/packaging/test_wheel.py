@@ -104,6 +104,7 @@ def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel
     claimed = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") if " :: Python :: 3." in line]
     assert claimed == tested == ["3.11", "3.12", "3.13"]
     assert PROJECT["dynamic"] == ["version"]
+    assert f"\nversion: {ganlab.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_an_unpacked_wheel_finds_its_plugins_and_its_experiment_files(wheel, tmp_path):
