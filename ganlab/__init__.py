@@ -13,6 +13,7 @@ if not sys.flags.safe_path and sys.argv[:1] == ["-m"] and "-m ganlab" in " ".joi
     del sys.path[0]
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ganlab.errors import (
@@ -117,10 +118,15 @@ _LAZY = {
     "train": "ganlab.run",
     "verify": "ganlab_verify",
 }
+# Public names that go, which are lazy and no longer listed: what to use instead, and the version without them.
+_GOING: dict[str, tuple[str, str]] = {}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name in _GOING:
+        instead, version = _GOING[name]
+        warnings.warn(f"ganlab.{name} goes in ganlab {version}: use {instead}.", FutureWarning, stacklevel=2)
+    elif name not in __all__:
         near = "" if name.startswith("_") else nearest(name, __all__)
         raise AttributeError(f"module 'ganlab' has no attribute {name!r}.{near}")
     if name in _LAZY:

@@ -35,7 +35,7 @@ _INSTALL = {
     "tensorflow_datasets": install("tfds"),
     "onnx": install("onnx"),
     "onnxruntime": install("onnx"),
-    "tf2onnx": install("onnx"),
+    "tf2onnx": install("onnx-export"),
     "submitit": install("slurm"),
     "ray": install("ray"),
     "optuna": install("sweep"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -92,22 +92,15 @@ def package_findings(installed: dict[str, str], ranges: dict[str, str]) -> Itera
     builds = [name for name in _TENSORFLOW if name in installed]
     if not builds:
         yield Finding("tensorflow", "broken", f"not installed: {INSTALL_TENSORFLOW}")
-    for name in builds:
-        wanted = ranges.get(name, "")
-        yield _version(name, installed[name], wanted, f"pip install '{name}{wanted}'")
-    if len(builds) > 1:
-        yield Finding(
-            "tensorflow",
-            "broken",
-            f"{' and '.join(builds)} are both installed and overwrite each other's files: uninstall all, "
-            f"then {INSTALL_TENSORFLOW}",
-        )
-    for name in _PACKAGES:
+    for name in (*builds, *_PACKAGES):
         wanted = ranges.get(name, "")
         if name in installed:
             yield _version(name, installed[name], wanted, f"pip install '{name}{wanted}'")
         else:
             yield Finding(name, "broken", f"not installed: pip install '{name}{wanted}'")
+    if len(builds) > 1:
+        both = f"{' and '.join(builds)} are both installed and overwrite each other's files"
+        yield Finding("tensorflow", "broken", f"{both}: uninstall all, then {INSTALL_TENSORFLOW}")
 
 
 def further_findings() -> Iterator[Finding]:
@@ -169,5 +162,4 @@ def _version(name: str, version: str, wanted: str, remedy: str) -> Finding:
 def _installed() -> dict[str, str]:
     from ganlab.runs.provenance import versions
 
-    names: Iterable[str] = (*_TENSORFLOW, *_PACKAGES)
-    return versions(tuple(names))
+    return versions((*_TENSORFLOW, *_PACKAGES))

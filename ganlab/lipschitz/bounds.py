@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from ganlab.lazy import require
 from ganlab.lipschitz.operators import Convolution, DepthwiseConvolution, Operator
 
 # Well above the rounding of float64, and too small to matter.
@@ -50,7 +50,7 @@ def norm_bound(operator: Operator, kernel: Any) -> float:
     blocks = operator.blocks(kernel)
     # Threads of numpy's linear algebra occupy their cores while they wait for each other: if all cores are used and one
     # is busy with something else, a second becomes a minute.
-    with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
+    with require("threadpoolctl").threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
         if not isinstance(operator, Convolution):
             return _ROUNDING * _largest(blocks)
         bordered = _bordered(operator, blocks.shape)

@@ -26,7 +26,6 @@ PACKAGES = (
     "pluggy",
     "tensorboard",
     "protobuf",
-    "scikit-learn",
 )
 
 

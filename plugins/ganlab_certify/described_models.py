@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
 
 from ganlab.errors import RunError
 from ganlab.files import line, read_json, schema
@@ -41,21 +40,13 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _arrays(data: bytes) -> dict[str, np.ndarray]:
-    length = int.from_bytes(data[:8], "little")
-    if not 0 < length <= min(_HEADER, len(data) - 8):
-        raise UnreadableError(f"its header has {length:,} bytes")
+    if int.from_bytes(data[:8], "little") > _HEADER:
+        raise UnreadableError(f"its header has more than {_HEADER:,} bytes")
     arrays = {}
-    for name, entry in json.loads(data[8 : 8 + length]).items():
-        if name == "__metadata__":
-            continue
-        shape, (start, end) = tuple(entry["shape"]), entry["data_offsets"]
-        if entry["dtype"] not in _KINDS:
-            continue  # counters and the like; a layer that names it is told so
-        dtype = np.dtype(_KINDS[entry["dtype"]])
-        if min(shape, default=1) < 0 or start < 0 or end - start != math.prod(shape) * dtype.itemsize:
-            raise UnreadableError(f"tensor {name!r} of shape {shape} does not have {end - start:,} bytes")
-        values = np.frombuffer(data[8 + length + start : 8 + length + end], dtype).reshape(shape)
-        arrays[name] = values if dtype.itemsize == 8 else values.astype(np.float32)
+    for name, entry in safetensors.deserialize(data):
+        if entry["dtype"] in _KINDS:  # not counters and the like, which no layer may name
+            values = np.frombuffer(entry["data"], _KINDS[entry["dtype"]]).reshape(entry["shape"])
+            arrays[name] = values if values.itemsize == 8 else values.astype(np.float32)
     return arrays
 
 

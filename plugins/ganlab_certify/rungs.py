@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ganlab.errors import ConfigError, nearest
-from ganlab.lazy import keras
+from ganlab.lazy import keras, require
 from ganlab.lipschitz import certificate
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.blocks import blockwise_bounds
@@ -120,7 +119,7 @@ def ladder(
 def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
     began = time.monotonic()
     # Threads of numpy's linear algebra wait for each other busily: with something else on a core, seconds are minutes.
-    with threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
+    with require("threadpoolctl").threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
         found = compute()
     bounds = [bound for bound, _ in found if bound is not None]
     note = next((note for _, note in found if note), "")

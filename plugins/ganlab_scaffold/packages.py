@@ -58,7 +58,7 @@ class NewPlugin:
 
 
 def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
-    """Writes an installable package with a working component, its tests, an experiment and a README.
+    """Writes an installable package: a working component, its tests and their workflow, an experiment and a README.
 
     Args:
         name: The name of the distribution and of the folder.
@@ -78,6 +78,7 @@ def new_plugin(name: str, kind: str, directory: Path) -> NewPlugin:
         "pyproject.toml": _FOLDER / "pyproject.toml.in",
         "README.md": _FOLDER / "README.md.in",
         ".gitignore": _FOLDER / "gitignore.in",
+        ".github/workflows/test.yml": _FOLDER / "workflow.yml.in",
         f"src/{called.module}/__init__.py": _FOLDER / kind / "component.py.in",
         f"tests/test_{called.component}.py": _FOLDER / kind / "test.py.in",
     }

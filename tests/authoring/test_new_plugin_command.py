@@ -53,6 +53,7 @@ def test_output_lists_the_written_component_and_the_next_commands(new):
     )
     written = sorted(str(path) for path in Path("soft-slope").rglob("*") if path.is_file())
     assert written == [
+        "soft-slope/.github/workflows/test.yml",
         "soft-slope/.gitignore",
         "soft-slope/README.md",
         "soft-slope/pyproject.toml",

@@ -18,6 +18,7 @@ from ganlab_certify import certify_model
 from ganlab_certify.certifying import restored
 from ganlab_certify.models import open_model
 from onnx import TensorProto, helper
+from safetensors.numpy import save
 
 import ganlab
 from ganlab.cli import cli
@@ -121,16 +122,6 @@ def test_a_run_and_its_critic_in_files_have_the_same_numbers(trained, tmp_path):
             assert answer[name] == pytest.approx(answers[0][name], rel=1e-9)
 
 
-def safetensors(arrays):
-    """The bytes of a safetensors file."""
-    header, data = {}, b""
-    for name, array in arrays.items():
-        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [len(data), len(data) + array.nbytes]}
-        data += array.tobytes()
-    head = json.dumps(header).encode()
-    return len(head).to_bytes(8, "little") + head + data
-
-
 def test_a_network_of_pytorch_is_described(tmp_path):
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -142,7 +133,7 @@ def test_a_network_of_pytorch_is_described(tmp_path):
     network(torch.randn(64, 2, 8, 8))  # moves the averages of the normalization
     network.eval()
     arrays = {name: np.float32(value.numpy()) for name, value in network.state_dict().items() if value.ndim}
-    (tmp_path / "critic.safetensors").write_bytes(safetensors(arrays))
+    (tmp_path / "critic.safetensors").write_bytes(save(arrays))
     statistics = {"mean": "3.running_mean", "variance": "3.running_var"}
     described = [
         {"kind": "conv", "weight": "0.weight", "bias": "0.bias", "strides": 2, "padding": 1},
@@ -163,7 +154,7 @@ def test_a_network_of_pytorch_is_described(tmp_path):
 def test_a_residual_critic_of_labels_is_described(tmp_path):
     model = made(residual)
     arrays = {name: np.asarray(variable) for name, variable in named_weights(model).items()}
-    (tmp_path / "critic.safetensors").write_bytes(safetensors(arrays))
+    (tmp_path / "critic.safetensors").write_bytes(save(arrays))
     names = list(arrays)  # two convolutions, the shortcut, the projection
     first, second, shortcut = (name for name in names if name.startswith("conv2d") and name.endswith("kernel"))
     biases = [name for name in names if name.startswith("conv2d") and name.endswith("bias")]
@@ -257,9 +248,9 @@ HOSTILE = {
     "foreign.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"], domain="else")).SerializeToString(),
     "two.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"])).SerializeToString(),
     "headless.safetensors": lambda: b"\xff" * 8,
-    "short.safetensors": lambda: safetensors({"w": np.ones((4, 1), np.float32)})[:-4],
-    "undescribed.safetensors": lambda: safetensors({}),
-    "padded.safetensors": lambda: safetensors({"w": np.ones((1, 1, 1, 1), np.float32)}),
+    "short.safetensors": lambda: save({"w": np.ones((4, 1), np.float32)})[:-4],
+    "undescribed.safetensors": lambda: save({}),
+    "padded.safetensors": lambda: save({"w": np.ones((1, 1, 1, 1), np.float32)}),
     "other.txt": lambda: b"",
 }
 

@@ -142,7 +142,7 @@ def test_custom_code_is_listed_wherever_it_is_in_a_model():
 
 def test_onnx_names_its_extra(points, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2onnx", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install -e '\.\[onnx\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install -e '\.\[onnx-export\]'"):
         export(lab.Run(points), tmp_path / "out", format="onnx")
     assert list(tmp_path.iterdir()) == []
 

@@ -1,10 +1,15 @@
 """The project's pages: links work, every hook and command is mentioned, and no file names somebody's machine."""
 
+import itertools
 import re
+import runpy
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+import release
+from packaging.requirements import Requirement
 
 from ganlab import __version__
 from ganlab.cli import COMMANDS
@@ -59,11 +64,23 @@ def test_no_tracked_file_contains(what):
 
 
 @pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
-def test_links_point_to_files(path):
-    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    links = re.findall(r"\]\(([^)\s]+)\)", text)
-    local = [link.partition("#")[0] for link in links if "://" not in link and not link.startswith("#")]
-    assert [link for link in local if not (path.parent / link).exists()] == []
+def test_links_point_to_files_and_headings(path):
+    assert list(release.broken_links([path])) == []
+
+
+def test_tables_of_plugins_and_versions_are_up_to_date():
+    made = runpy.run_path(str(ROOT / "docs" / "tables.py"))["pages"]()
+    assert [path.name for path, text in made.items() if path.read_text() != text] == [], "python docs/tables.py"
+    cells = tomllib.loads((ROOT / "tools" / "matrix.toml").read_text())["cell"]
+    assert {cell["result"] for cell in cells} <= {"passed", "no wheel", "not available here"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    tensorflow = Requirement(project["optional-dependencies"]["cpu"][0]).specifier
+    passed = {(cell["python"], cell["tensorflow"]) for cell in cells if cell["result"] == "passed"}
+    claimed = {line.split(" :: ")[-1] for line in project["classifiers"] if " :: Python :: 3." in line}
+    assert {python for python, version in passed if tensorflow.contains(version)} == claimed
+    workflow = (ROOT / ".github" / "workflows" / "versions.yml").read_text()
+    tried = [re.findall(r'"(.*?)"', re.search(rf"{what}: \[(.*)\]", workflow)[1]) for what in ("python", "tensorflow")]
+    assert set(itertools.product(*tried)) == passed
 
 
 @pytest.mark.parametrize("paper", ["README.md", "docs/contract.md"])

@@ -1,9 +1,11 @@
 """The public names of `ganlab`: those used on pages are listed and available, and TensorFlow is imported lazily."""
 
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 import ganlab
 from ganlab.plugins.manager import KINDS
@@ -39,6 +41,25 @@ def test_names_used_on_pages_are_public(page):
 
 
 PLACES = {"composition", "config", "doctor", "hookspecs", "interfaces", "paths", "runs", "terminal"}
+
+
+def test_a_released_name_stays_or_warns_for_a_version():
+    released = (ROOT / "tests" / "packaging" / "released_names.txt").read_text().split()
+    gone = set(released) - set(ganlab.__all__) - set(ganlab._GOING)
+    assert gone == set(), "List them in ganlab._GOING for a version: CONTRIBUTING.md, Names that go"
+    for name, (instead, version) in ganlab._GOING.items():
+        assert name not in ganlab.__all__
+        assert Version(version) > Version(ganlab.__version__), "Remove it now"
+        with pytest.warns(FutureWarning, match=re.escape(f"use {instead}.")):
+            assert getattr(ganlab, name) is not None
+
+
+def test_a_name_that_goes_says_what_to_use(monkeypatch):
+    monkeypatch.setattr(ganlab, "__all__", [name for name in ganlab.__all__ if name != "sweep"])
+    monkeypatch.setitem(ganlab._GOING, "sweep", ("ganlab_sweep.sweep", "0.3"))
+    with pytest.warns(FutureWarning, match=r"ganlab\.sweep goes in ganlab 0\.3: use ganlab_sweep\.sweep\.") as caught:
+        assert ganlab.sweep is importlib.import_module("ganlab_sweep").sweep
+    assert caught[0].filename == __file__
 
 
 def test_misspelt_name_gets_a_suggestion():

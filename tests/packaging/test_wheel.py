@@ -90,6 +90,8 @@ def test_each_build_of_tensorflow_is_an_extra_and_none_is_required(wheel):
     tensorflow = [line for line in required if line.startswith(("tensorflow", "keras"))]
     assert tensorflow
     assert all("extra ==" in line for line in tensorflow)
+    assert len([line for line in required if "extra ==" not in line]) <= 11
+    assert files(wheel / "ganlab_builtin" / "datasets" / "files") >= {"LICENSES.txt", "digits.npz", "china.jpg"}
 
 
 def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel):
@@ -102,6 +104,7 @@ def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel
     claimed = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") if " :: Python :: 3." in line]
     assert claimed == tested == ["3.11", "3.12", "3.13"]
     assert PROJECT["dynamic"] == ["version"]
+    assert f"\nversion: {ganlab.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_an_unpacked_wheel_finds_its_plugins_and_its_experiment_files(wheel, tmp_path):

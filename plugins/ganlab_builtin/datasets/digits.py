@@ -1,9 +1,10 @@
-"""The handwritten digits that come with scikit-learn: real images without a download."""
+"""The handwritten digits of scikit-learn, as a file: real images without a download."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from ganlab import fingerprints
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal
 
-_SIZE = 1797
+FILES = Path(__file__).parent / "files"  # LICENSES.txt has whose they are
 
 
 class Digits(ganlab.Dataset):
-    """Handwritten digits of 8 x 8 pixels, 1797 of them, as they come with scikit-learn.
+    """Handwritten digits of 8 x 8 pixels, 1797 of them, as scikit-learn has them.
 
     The test part of the UCI set "Optical Recognition of Handwritten Digits" (Alpaydin and Kaynak, 1998). Grey levels
-    0 to 16 become [-1, 1]. The images are read when first asked for.
+    0 to 16 become [-1, 1].
     """
 
     sample_shape = (8, 8, 1)
@@ -40,8 +41,7 @@ class Digits(ganlab.Dataset):
             if not labels or not whole or not set(labels) <= set(range(10)):
                 raise refusal("digits", "labels", labels, "must be a list of digits 0 to 9, or None for all of them.")
         self._selected = None if labels is None else tuple(labels)
-        # The whole set's size is known without the second that importing scikit-learn takes.
-        self.size = _SIZE if labels is None else len(self._images)
+        self.size = len(self._rows[1])
 
     @functools.cached_property
     def _images(self) -> np.ndarray:
@@ -50,11 +50,10 @@ class Digits(ganlab.Dataset):
 
     @functools.cached_property
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
-        from sklearn.datasets import load_digits
-
-        levels, labels = load_digits(return_X_y=True)
+        with np.load(FILES / "digits.npz") as file:
+            levels, labels = file["levels"], file["labels"].astype(np.int64)
         selected = np.isin(labels, range(10) if self._selected is None else self._selected)
-        return levels[selected], labels[selected].astype(np.int64)
+        return levels[selected], labels[selected]
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The images with these numbers, `(n, 8, 8, 1)` float32, in scikit-learn's order; the seed is not used."""

@@ -1,4 +1,4 @@
-"""Random crops of the two photographs that come with scikit-learn: colour without a download."""
+"""Random crops of the two photographs of scikit-learn, as files: colour without a download."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import ganlab
 from ganlab import fingerprints, functional
 from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.datasets.digits import FILES
 from ganlab_builtin.datasets.pixels import from_bytes
 
 _PHOTOGRAPHS = ("china.jpg", "flower.jpg")
@@ -20,8 +21,8 @@ _HEIGHT, _WIDTH = 427, 640
 class PhotoPatches(ganlab.Dataset):
     """Square crops at random places of two photographs, a temple and a flower, which are the classes.
 
-    The photographs are `sklearn.datasets.load_sample_images`, 427 x 640 pixels (CC BY licences; their credits are in
-    scikit-learn's README beside them). An example's number decides its photograph and place.
+    The photographs are `sklearn.datasets.load_sample_images`, 427 x 640 pixels (CC BY 2.0, by danielbuechele and by
+    vultilion). An example's number decides its photograph and place.
     """
 
     classes = len(_PHOTOGRAPHS)
@@ -40,9 +41,9 @@ class PhotoPatches(ganlab.Dataset):
 
     @functools.cached_property
     def _pixels(self) -> np.ndarray:
-        from sklearn.datasets import load_sample_image
+        from PIL import Image  # a dependency of Matplotlib
 
-        return np.stack([load_sample_image(name) for name in _PHOTOGRAPHS])
+        return np.stack([np.asarray(Image.open(FILES / name)) for name in _PHOTOGRAPHS])
 
     def examples(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
         """The crops with these numbers, `(n, side, side, 3)` float32; the seed is not used."""

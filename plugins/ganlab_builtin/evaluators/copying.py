@@ -159,17 +159,21 @@ def authentic(samples: np.ndarray, train: np.ndarray) -> float:
     return float(np.mean(own[nearest] < distances))
 
 
-def copying_statistic(train: np.ndarray, held_out: np.ndarray, generated: np.ndarray, seed: int) -> float:
-    """C_T of rows, `(n, d)`; NaN if no cell has enough generated ones."""
-    from sklearn.cluster import KMeans
-    from sklearn.decomposition import PCA
+def copying_statistic(
+    train: np.ndarray, held_out: np.ndarray, generated: np.ndarray, seed: int, centres: np.ndarray | None = None
+) -> float:
+    """C_T of rows, `(n, d)`, in cells around centres, by default those of k-means; NaN if too few are generated."""
+    from scipy.cluster.vq import kmeans2, vq
 
     samples = [train, held_out, generated]
     if train.shape[1] > _WIDEST:
-        components = PCA(min(_WIDEST, len(train)), svd_solver="full").fit(train)
-        samples = [components.transform(x) for x in samples]
-    clusters = KMeans(min(_CELLS, len(train)), n_init=10, random_state=seed).fit(samples[0])
-    cells = [clusters.predict(x) for x in samples]
+        axes = np.linalg.svd(train - train.mean(axis=0), full_matrices=False)[2][:_WIDEST]
+        samples = [(x - train.mean(axis=0)) @ axes.T for x in samples]
+    if centres is None:  # the best of ten starts, as in scikit-learn and the authors' program
+        rng, k = np.random.default_rng(seed), min(_CELLS, len(train))
+        found = [kmeans2(samples[0], k, 300, minit="++", rng=rng)[0] for _ in range(10)]
+        centres = min(found, key=lambda one: float((vq(samples[0], one)[1] ** 2).sum()))
+    cells = [vq(x, centres)[0] for x in samples]
     total, weight = 0.0, 0
     for cell in np.unique(cells[0]):
         near, other, made = (x[of == cell] for x, of in zip(samples, cells, strict=True))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -49,7 +48,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
             arrays = readers.get(path.suffix, torch_file.read)(file, shapes)
         except UnreadableError:
             raise
-        # A damaged file leads to errors of struct, zlib, zipfile, protobuf, json, or of types and indices.
+        # A damaged file leads to errors of struct, zlib, zipfile, protobuf, safetensors, or of types and indices.
         except Exception as error:
             raise UnreadableError(f"it is damaged ({type(error).__name__}: {error})") from error
     missing = [name for name in shapes if name not in arrays]
@@ -122,20 +121,17 @@ def _read_npz(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str
 
 
 def _read_safetensors(file: BinaryIO, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-    length = int.from_bytes(file.read(8), "little")
-    if length > _HEADER:
-        raise UnreadableError(f"its header has {length:,} bytes, more than {_HEADER:,}")
-    header: dict[str, Any] = json.loads(file.read(length))
+    import safetensors
+
+    data = file.read()
+    if int.from_bytes(data[:8], "little") > _HEADER:
+        raise UnreadableError(f"its header has more than {_HEADER:,} bytes")
     arrays = {}
-    for name in shapes.keys() & header.keys():
-        entry = header[name]
-        _check(name, tuple(entry["shape"]), shapes[name])
-        dtype = np.dtype({"F16": "<f2", "F32": "<f4", "F64": "<f8"}[entry["dtype"]])
-        start, end = entry["data_offsets"]
-        if start < 0 or end - start != math.prod(shapes[name]) * dtype.itemsize:
-            raise UnreadableError(f"{name} has {end - start:,} bytes, which its shape does not")
-        file.seek(8 + length + start)
-        arrays[name] = np.frombuffer(file.read(end - start), dtype).reshape(shapes[name]).astype(np.float32)
+    for name, entry in safetensors.deserialize(data):
+        if name in shapes:
+            _check(name, tuple(entry["shape"]), shapes[name])
+            dtype = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}[entry["dtype"]]
+            arrays[name] = np.frombuffer(entry["data"], dtype).reshape(shapes[name]).astype(np.float32)
     return arrays
 
 
