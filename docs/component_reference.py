@@ -45,6 +45,7 @@ _COMMANDS = {
 _VALUES = {
     "features.inception.path": "'inception.pth'",
     "datasets.idx.images": "'train-images-idx3-ubyte.gz'",
+    "datasets.convex_pairs.path": "'tools/w1bench/convex.npz'",
     **{f"schedules.{name}.start": "2e-4" for name in ("constant_then_linear", "cosine", "linear")},
     **{f"schedules.{name}.end": "0.0" for name in ("cosine", "linear")},
     "schedules.constant_then_linear.turn": "5000",
