@@ -206,10 +206,8 @@ def _estimates(
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
     for one in rows:
         for metric in metrics:
-            estimated = estimate(
-                _known(value(run, metric.tag) for run in one.runs), limits_of_runs(one.runs, metric.tag)
-            )
-            if estimated is not None:
+            values = _known(value(run, metric.tag) for run in one.runs)
+            if (estimated := estimate(values, limits_of_runs(one.runs, metric.tag))) is not None:
                 yield (one.label, metric.tag), estimated
 
 
