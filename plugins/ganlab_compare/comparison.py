@@ -163,7 +163,7 @@ def compare_runs(
     directed = [metric for metric in chosen if metric.direction]
     better = dict(_improvements(rows, directed, estimates, wanted))
     leading = dict(_leading(rows, directed, estimates))
-    mixed = pooled(rows)
+    mixed = pooled(rows) if by else []  # otherwise runs of a row differ in the seed alone
     return Comparison(
         configurations=rows,
         differing=columns,
