@@ -24,7 +24,7 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from benchmarks import engine, gpu, launches, loops, replicas, whole_runs
+from benchmarks import engine, gpu, launches, loops, many, replicas, whole_runs
 from benchmarks.pairs import Figure, Ratio
 from benchmarks.setting import Setting
 from peers.serving import PRECISIONS
@@ -48,6 +48,7 @@ FAMILIES: dict[str, Callable[..., list[Ratio | Figure]]] = {
     "launches": launches.launches,
     "programs": launches.programs,
     "diagnostics": engine.diagnostics,
+    "many": many.many,
 }
 
 # Those that need to know with what.

@@ -107,11 +107,10 @@ def read_fields(folder: Path) -> tuple[dict[str, Any], dict[str, RunError]]:
     Raises:
         RunError: The file is missing, is not JSON, or does not hold an object.
     """
-    path = line(folder / INFO)
     try:
         content = read_json(folder, INFO, table(), most=_LARGEST, remedy=_REMEDY)
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}.") from None
+        raise RunError(f"{line(folder / INFO)} cannot be read: {error.strerror}.") from None
     found: dict[str, Any] = {}
     problems: dict[str, RunError] = {}
     for name, value in content.items():
@@ -119,7 +118,7 @@ def read_fields(folder: Path) -> tuple[dict[str, Any], dict[str, RunError]]:
             if name in _FIELDS:
                 _FIELDS[name].check(value)
         except InvalidError as error:
-            problems[name] = RunError(f"{path}: {error.within(name)}. {_REMEDY}")
+            problems[name] = RunError(f"{line(folder / INFO)}: {error.within(name)}. {_REMEDY}")
         else:
             found[name] = {tag: _number(item) for tag, item in value.items()} if name in _MEASURED else value
     return found, problems

@@ -35,7 +35,10 @@ def differing(settings: Iterable[Settings]) -> list[str]:
     """
     tables = [(table, sorted(table)) for table in settings if table]
     names = list(dict.fromkeys(name for table, _ in tables for name in table if name != SEED))
-    found = [name for name in names if len(_values(name, tables)) > 1]
+    known = ((name, [table[name] for table, _ in tables if name in table]) for name in names)
+    # Most have one value in all runs, which takes less time to see.
+    others = [name for name, values in known if len(values) < len(tables) or len(set(map(_distinct, values))) > 1]
+    found = [name for name in others if len(_values(name, tables)) > 1]
     return sorted(found, key=lambda name: (name != _CONSTRAINTS, not name.startswith(f"{_CONSTRAINTS}.")))
 
 
@@ -80,7 +83,12 @@ def _values(name: str, tables: Sequence[tuple[Settings, list[str]]]) -> set[tupl
     part, dot, _ = name.rpartition(".")
     prefixes = (f"{part}.", f"{part.rpartition('/')[2]}.")
     having = [table for table, ordered in tables if not dot or any(_begins(ordered, prefix) for prefix in prefixes)]
-    return {(isinstance(value, bool), value) for value in (setting(table, name) for table in having)}
+    return {_distinct(setting(table, name)) for table in having}
+
+
+def _distinct(value: Scalar | None) -> tuple[bool, Scalar | None]:
+    """The value as different from another: True is not 1."""
+    return isinstance(value, bool), value
 
 
 def _begins(ordered: Sequence[str], prefix: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import Any
 
 from ganlab.runs.info import INFO
 from ganlab.runs.lock import holder
-from ganlab.support.paths import walk
 from ganlab.support.terminal import line
 
 # Digits of the step in a checkpoint's name.
@@ -50,13 +50,15 @@ def started_at(path: Path, info: dict[str, Any]) -> datetime:
 
 def size_on_disk(folder: Path) -> int:
     """The size of the files below a folder in bytes; a link counts as itself, not as its target."""
-    size = 0
-    for place, _, files in walk(folder):
-        for name in files:
-            try:
-                size += os.lstat(os.path.join(place, name)).st_size
-            except OSError:  # removed meanwhile: the run may be training
-                continue
+    size, left = 0, [os.fspath(folder)]
+    while left:
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                    continue
+                with contextlib.suppress(OSError):  # removed meanwhile: the run may be training
+                    size += entry.stat(follow_symlinks=False).st_size
     return size
 
 

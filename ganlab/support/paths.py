@@ -22,6 +22,8 @@ from ganlab.support.terminal import line
 # Bytes of a name: with a suffix it stays below the limit of 255 of most file systems.
 LONGEST_BYTES = 200
 _DIGITS = 8
+# Bytes that most files have at most.
+_SMALL = 1 << 16
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -111,16 +113,19 @@ def open_inside(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
         RunError: The path leads out of the folder, or is a pipe, a socket or a device.
         OSError: The file is missing or cannot be read; the error names the path.
     """
-    path, parts = folder / name, real_parts(folder, name)
-    try:
-        descriptor = _descend(folder.resolve(), parts, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    parts = tuple(os.fspath(name).split(os.sep))
+    try:  # as it mostly is, without a link on the way: far sooner than to look for one
+        descriptor = _descend(folder, () if {"", ".."} & {*parts} else parts, folder)
+    except (OSError, RunError, ValueError):
+        try:
+            descriptor = _descend(folder.resolve(), real_parts(folder, name), folder / name)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(folder / name)) from None
     file = os.fdopen(descriptor, "rb")
     kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
     if kind != stat.S_IFREG:  # something has replaced the file since it was checked
         file.close()
-        raise special(path, kind)
+        raise special(folder / name, kind)
     return file
 
 
@@ -154,7 +159,8 @@ def read_inside(folder: Path, name: str | os.PathLike[str], *, most: int) -> byt
         OSError: The file is missing or cannot be read.
     """
     with open_inside(folder, name) as file:
-        data = file.read(most + 1)
+        data = file.read(min(most + 1, _SMALL))  # room for more takes as long as reading what is mostly there
+        data += file.read(most + 1 - len(data)) if len(data) == _SMALL else b""
     if len(data) > most:
         raise RunError(f"{line(folder / name)} is larger than {most >> 20} MiB: ganlab did not write it. Restore it.")
     return data

@@ -68,6 +68,8 @@ class Rule:
         if not self.holds(value):
             raise InvalidError(value, self.words)
         for name, part, rule in self.parts(value):
+            if rule.parts is Rule.parts and rule.holds(part):  # most of them, with nothing below
+                continue
             try:
                 rule.check(part)
             except InvalidError as error:
@@ -116,11 +118,8 @@ def word(*choices: str) -> Rule:
 
 def null_or(rule: Rule) -> Rule:
     """Null, or a value that keeps a rule."""
-    return Rule(
-        f"{rule.words} or null",
-        lambda value: value is None or rule.holds(value),
-        lambda value: () if value is None else rule.parts(value),
-    )
+    parts = rule.parts if rule.parts is Rule.parts else lambda value: () if value is None else rule.parts(value)
+    return Rule(f"{rule.words} or null", lambda value: value is None or rule.holds(value), parts)
 
 
 def items(rule: Rule) -> Rule:
@@ -139,17 +138,18 @@ def table(rule: Rule = ANYTHING, *, names: Callable[[str], bool] | None = None) 
         for name, item in value.items():
             if names is not None and not names(name):
                 yield "<name>", name, _NAME
-            yield name, item, rule
+            if rule.parts is not Rule.parts or not rule.holds(item):
+                yield name, item, rule
 
     return Rule("an object of fields", lambda value: isinstance(value, dict), parts)
 
 
 def fields(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = None) -> Rule:
     """An object with some fields. Others are ignored: a newer ganlab may have written them."""
+    rules = [*required.items(), *(optional or {}).items()]
 
     def parts(value: dict[str, Any]) -> Iterable[tuple[str, Any, Rule]]:
-        yield from ((name, value.get(name, _MISSING), rule) for name, rule in required.items())
-        yield from ((name, value[name], rule) for name, rule in (optional or {}).items() if name in value)
+        return [(name, value.get(name, _MISSING), rule) for name, rule in rules if name in value or name in required]
 
     return Rule("an object of fields", lambda value: isinstance(value, dict), parts)
 

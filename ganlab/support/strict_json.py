@@ -13,6 +13,7 @@ from ganlab.support.terminal import line
 
 # Levels of nested objects; ganlab writes a tenth of that.
 _DEEPEST = 64
+_NESTED = frozenset({dict, list})
 # Digits of a whole number that still fits a float.
 _LONGEST = 300
 
@@ -31,16 +32,15 @@ def read_json(folder: Path, name: str, schema: Rule, *, most: int, remedy: str) 
         RunError: The file is not a regular file of the folder, is too large, is not JSON, or breaks the schema.
         OSError: It is missing or cannot be read.
     """
-    path = line(folder / name)
     try:
         content = parse_json(read_inside(folder, name, most=most).decode())
         schema.check(content)
     except InvalidError as error:
-        raise RunError(f"{path}{':' if error.where else ''} {error}. {remedy}") from None
+        raise RunError(f"{line(folder / name)}{':' if error.where else ''} {error}. {remedy}") from None
     except UnicodeDecodeError as error:
-        raise RunError(f"{path} is not text in UTF-8 (at byte {error.start}). {remedy}") from None
+        raise RunError(f"{line(folder / name)} is not text in UTF-8 (at byte {error.start}). {remedy}") from None
     except ValueError as error:
-        raise RunError(f"{path} is not JSON ({error}). {remedy}") from None
+        raise RunError(f"{line(folder / name)} is not JSON ({error}). {remedy}") from None
     return content
 
 
@@ -54,11 +54,12 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text, parse_int=_whole)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    level = [value]
-    for _ in range(_DEEPEST):
-        level = [item for held in level for item in _items(held)]
+    level = [[value]]
+    for _ in range(_DEEPEST + 1):
         if not level:
             return value
+        items = (held.values() if isinstance(held, dict) else held for held in level)
+        level = [item for some in items for item in some if type(item) in _NESTED and item]
     raise ValueError(_TOO_DEEP)
 
 
@@ -68,9 +69,3 @@ _TOO_DEEP = "it is nested too deeply"
 def _whole(digits: str) -> int | float:
     value = int(digits)
     return value if len(digits) <= _LONGEST else float(digits)
-
-
-def _items(value: Any) -> Any:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()

@@ -163,7 +163,7 @@ def compare_runs(
     directed = [metric for metric in chosen if metric.direction]
     better = dict(_improvements(rows, directed, estimates, wanted))
     leading = dict(_leading(rows, directed, estimates))
-    mixed = pooled(rows)
+    mixed = pooled(rows) if by else []  # otherwise runs of a row differ in the seed alone
     return Comparison(
         configurations=rows,
         differing=columns,
@@ -206,10 +206,8 @@ def _estimates(
 ) -> Iterator[tuple[tuple[str, str], Estimate]]:
     for one in rows:
         for metric in metrics:
-            estimated = estimate(
-                _known(value(run, metric.tag) for run in one.runs), limits_of_runs(one.runs, metric.tag)
-            )
-            if estimated is not None:
+            values = _known(value(run, metric.tag) for run in one.runs)
+            if (estimated := estimate(values, limits_of_runs(one.runs, metric.tag))) is not None:
                 yield (one.label, metric.tag), estimated
 
 

@@ -47,11 +47,7 @@ def read_series(path: Path, tags: Collection[str]) -> dict[str, Series]:
     by_tag: dict[str, list[tuple[int, float, float]]] = {}
     for record in read_metrics(path, tags):
         by_tag.setdefault(record.tag, []).append((record.step, record.reduced, _spread(record.replicas)))
-    return {tag: _series(*zip(*rows, strict=True)) for tag, rows in by_tag.items()}
-
-
-def _series(steps: Sequence[int], values: Sequence[float], spreads: Sequence[float]) -> Series:
-    return Series(np.array(steps, np.int64), np.array(values, np.float64), np.array(spreads, np.float64))
+    return {tag: Series(*map(np.array, zip(*rows, strict=True))) for tag, rows in by_tag.items()}
 
 
 def _spread(replicas: Sequence[float]) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from ganlab.commands import counted, in_time
@@ -13,8 +15,9 @@ from ganlab_compare.axes import Scale, scale_of
 from ganlab_compare.brief import best_first, main_metric
 from ganlab_compare.comparison import Comparison
 from ganlab_compare.configurations import Configuration
-from ganlab_compare.curves import read_curves
+from ganlab_compare.curves import Curve, read_curves
 from ganlab_compare.loaded_runs import RunSummary
+from ganlab_compare.metric_rows import read_series
 from ganlab_compare.metrics import Metric
 from ganlab_compare.pages import page
 from ganlab_compare.provenances import origins
@@ -24,7 +27,8 @@ from ganlab_compare.verdicts import RULE, in_brief
 
 # More bands than these hide each other, a longer legend the chart, and more metrics are wider than a printed page.
 _MOST_BANDS, _LONG_LEGEND, _MOST_ON_PAPER = 8, 12, 3
-_MANY_PICTURES = 24
+# Many pictures are drawn smaller; beyond the most, each would be too small to show anything.
+_MANY_PICTURES, _MOST_PICTURES = 24, 120
 # Where the bars of intervals begin and end, in units of their drawing.
 _BAR = (3.0, 117.0)
 
@@ -64,20 +68,22 @@ def to_html(comparison: Comparison) -> str:
     """
     rows = comparison.configurations
     runs = [run for row in rows for run in row.runs]
-    pictures = {run.path: picture for run in runs if (picture := newest(run.path))}
+    best = best_first(comparison)
+    found = ((run.path, newest(run.path)) for row in best for run in row.runs)
+    pictures = dict(islice(((path, picture) for path, picture in found if picture), _MOST_PICTURES))
     return page(
         "ganlab_compare",
         "report.html",
         title=f"Comparison: {counted(len(rows), 'configuration')}, {counted(len(runs), 'run')}",
         style=_switching_rules(len(rows)),
         comparison=comparison,
-        best=best_first(comparison),
+        best=best,
         main=main_metric(comparison),
         columns=[_column(comparison, metric) for metric in comparison.metrics],
-        curves=list(_charts(comparison, replicas=False)),
-        spreads=list(_charts(comparison, replicas=True)),
+        curves_and_spreads=_charts(comparison),
         pictures=list(_samples(comparison, pictures)),
         many_pictures=len(pictures) > _MANY_PICTURES,
+        cut_pictures=_MOST_PICTURES if len(pictures) == _MOST_PICTURES else None,
         origins=origins(runs),
         unchecked=sum(run.health is None for run in runs),
         scale_of_shares=scale_of([0.0, 1.0], *_BAR, tight=True),
@@ -128,21 +134,29 @@ def _column(comparison: Comparison, metric: Metric) -> _Column:
         remarks.append(f"bars: logarithmic, {number(scale.low)} to {number(scale.high)}")
     if any(not scale.low <= end <= scale.high for end in ends):
         remarks.append("intervals that reach further are cut, with an arrow")
-    leading = None
-    if metric.direction and len(means) > 1:
-        leading = max(means) if metric.direction == "max" else min(means)
+    leading = (max if metric.direction == "max" else min)(means) if metric.direction and len(means) > 1 else None
     reference = next((one.against for (_, tag), one in comparison.improvement.items() if tag == metric.tag), None)
     return _Column(metric.tag, better, leading, reference, scale, "; ".join(remarks))
 
 
-def _charts(comparison: Comparison, *, replicas: bool) -> Iterator[charts.Chart]:
-    numbers = {row.label: number for number, row in enumerate(comparison.configurations)}
-    name, quantity = ("replicas", "max - min over replicas") if replicas else ("curve", "mean over runs")
-    for place, metric in enumerate(comparison.metrics):
-        curves = {numbers[curve.label]: curve for curve in read_curves(comparison, metric.tag, replicas=replicas)}
-        if curves:
-            bands = len(curves) <= _MOST_BANDS
-            yield charts.chart(curves, name=f"{name}-{place}", tag=metric.tag, quantity=quantity, bands=bands)
+def _charts(comparison: Comparison) -> tuple[list[charts.Chart], list[charts.Chart]]:
+    """The charts of means and those of spreads over replicas, from one look at each run's rows."""
+    tags = [metric.tag for metric in comparison.metrics]
+    curves: dict[tuple[str, bool], dict[int, Curve]] = {(tag, spread): {} for spread in (False, True) for tag in tags}
+    rows = functools.cache(lambda path: read_series(path, tags))
+    for place, row in enumerate(comparison.configurations):
+        rows.cache_clear()
+        alone = replace(comparison, configurations=(row,))
+        for (tag, spread), of in curves.items():
+            for curve in read_curves(alone, tag, replicas=spread, read=lambda path, _: rows(path)):
+                of[place] = curve
+    made: tuple[list[charts.Chart], list[charts.Chart]] = [], []
+    for (tag, spread), of in curves.items():
+        name, quantity = ("replicas", "max - min over replicas") if spread else ("curve", "mean over runs")
+        if of:
+            name, bands = f"{name}-{tags.index(tag)}", len(of) <= _MOST_BANDS
+            made[spread].append(charts.chart(of, name=name, tag=tag, quantity=quantity, bands=bands))
+    return made
 
 
 def _samples(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from ganlab.runs import (
     find_runs,
     read_fields,
     size_on_disk,
-    start_watching,
     started_at,
     status_of,
     warnings_of,
@@ -66,28 +65,29 @@ def listed(folder: str | os.PathLike[str], status: str | None = None) -> Iterato
         folder: Where to look.
         status: Yield only runs with this status.
     """
-    paths = list(find_runs(folder))
-    start_watching(paths)
-    for path in paths:
-        row = look_at(path)
+    # Locks are watched from the first look on, and waited for once all of them are.
+    rows = [look_at(path, wait=False) for path in find_runs(folder)]
+    for row in rows:
+        if row.status == "running":
+            row = replace(row, status=status_of(row.path, {"status": "running"}))
         if status in (None, row.status):
             yield row
 
 
-def look_at(path: Path) -> Listed:
-    """Summarizes one run, whatever state its files are in."""
+def look_at(path: Path, *, wait: bool = True) -> Listed:
+    """Summarizes one run, whatever state its files are in; `wait` is that of `status_of`."""
     try:
-        return _summarized(path)
+        return _summarized(path, wait)
     except Exception as error:  # of one run, which must not hide the others
         return Listed(path, "unreadable", bytes=size_on_disk(path), problem=why_unreadable(path, error))
 
 
-def _summarized(path: Path) -> Listed:
+def _summarized(path: Path, wait: bool) -> Listed:
     info, problems = read_fields(path)
     known: dict[str, Any] | None = info.get("settings")
     return Listed(
         path=path,
-        status=status_of(path, info),
+        status=status_of(path, info, wait=wait),
         step=info.get("step"),
         steps=info.get("steps"),
         started=started_at(path, info).isoformat(timespec="seconds"),

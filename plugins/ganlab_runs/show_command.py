@@ -163,11 +163,8 @@ def _parents(info: Mapping[str, Any]) -> Iterator[str]:
         yield f"fork     of {forked['run']} at step {forked['step']}{_listed(', with ', changed)}"
     started = info.get("started_from")
     if started:
-        reasons = {
-            "other_shape": "it has in another shape",
-            "missing": "that run does not have",
-            "left": "only that run has",
-        }
+        reasons = {"other_shape": "it has in another shape", "missing": "that run does not have"}
+        reasons["left"] = "only that run has"
         unfit = [f"{reason} {_listed('', started[name])}" for name, reason in reasons.items() if started.get(name)]
         yield (
             f"weights  of {started['run']}, step {started['step']}: {len(started.get('taken', ()))} taken"

@@ -5,8 +5,12 @@ import socket
 import subprocess
 import sys
 
+import pytest
+from ganlab_runs.list_command import draw
 from ganlab_runs.listing import look_at
 from resting_runs import contents, make
+from rich.console import Console
+from rich.table import Table
 
 from ganlab.runs.lock import holder, locked
 
@@ -51,3 +55,22 @@ with locked(Run(sys.argv[1])):
     assert (run.path / "lock.json").exists()
     assert holder(run.path) is None
     assert look_at(run.path).status == "killed"
+
+
+@pytest.mark.parametrize("width", [50, 60, 61, 200])
+@pytest.mark.parametrize("terminal", [False, True])
+def test_rows_are_as_rich_draws_them(width, terminal, capsys):
+    rows = [["runs/w=10,表 *", "12/40"], ["é😀", "7/40"], ["a" * 53, ""]]  # of 60 columns
+    rows = rows if width < 200 else rows[:2]
+    console = Console(file=sys.stdout, width=width, highlight=False, force_terminal=terminal)
+    tables = [Table(box=None, header_style="bold", pad_edge=False) for _ in range(2)]
+    for table in tables:
+        table.add_column("run", overflow="fold", min_width=20)
+        table.add_column("step", justify="right", no_wrap=True)
+    for row in rows:
+        tables[0].add_row(*row)
+    console.print(tables[0])
+    drawn = capsys.readouterr().out
+    draw(console, tables[1], rows)
+    assert capsys.readouterr().out == drawn
+    assert len(drawn.splitlines()) == {50: 5, 200: 3}.get(width, 4)

@@ -149,7 +149,7 @@ def test_link_swapped_in_during_opening_is_not_followed(run, monkeypatch):
         return found
 
     monkeypatch.setattr("ganlab.support.paths.os.stat", swapped)
-    with pytest.raises(OSError, match="symbolic links"):
+    with pytest.raises(RunError, match="out of the run's folder"):
         open_inside(run, "file")
 
 
