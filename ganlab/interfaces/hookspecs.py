@@ -11,6 +11,8 @@ not one of `CONTRACTS`, the plugin is listed as incompatible and not imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -122,6 +124,15 @@ def ganlab_metrics(run: Run, records: Sequence[Record]) -> None:
 @hookspec
 def ganlab_run_end(run: Run, status: str) -> None:
     """Called once at the end with `completed`, `interrupted`, `failed` or `diverged`: for example, close a tracker."""
+
+
+@hookspec
+def ganlab_open_runs(address: str, use: str) -> AbstractContextManager[tuple[Path, Callable[[Path], None]]] | None:
+    """Opens an address such as `s3://bucket/runs` while a command runs; None if it is not the plugin's.
+
+    `use` is "list" (checkpoints are not needed), "read", "resume" or "create". The context manager gives the local
+    folder to use in its place, and a function that is called with the run below that folder which is to be trained.
+    """
 
 
 @hookspec
