@@ -9,7 +9,7 @@ from ganlab.errors import ConfigError, MissingDependencyError, RunError
 from ganlab.files import line
 
 # Bytes and files that are read at a time, the files side by side.
-_BATCH_BYTES, _BATCH_FILES = 64 << 20, 256
+_BATCH_BYTES, _BATCH_FILES, _PIECE = 64 << 20, 256, 8 << 20
 
 
 def is_known(address: str) -> bool:
@@ -95,6 +95,17 @@ class Remote:
                         raise data
             yield from map(bytes, read)
             batch = []
+
+    def stream(self, name: str, size: int) -> Iterator[bytes]:
+        """Yields the first bytes of a large file, in pieces.
+
+        Raises:
+            RunError: It cannot be read.
+        """
+        for start in range(0, size, _PIECE):
+            with self._reporting("read"):
+                data = self._system.cat_file(self._at(name), start=start, end=min(start + _PIECE, size))
+            yield bytes(data)
 
     def write(self, name: str, data: bytes) -> None:
         """Writes a file; parts of it may be there if that fails.
