@@ -42,17 +42,12 @@ class RunsPath(LocalPath):
         if ctx is not None and is_url(value):
             for _, call in in_use().calls("ganlab_open_runs"):
                 if (opened := call(address=str(value), use=self._use)) is not None:
-                    folder, ctx.meta[_TRAINED] = ctx.with_resource(opened)
+                    folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
                     return folder
         return super().convert(value, param, ctx)
 
 
-def note_trained(ctx: click.Context, path: Path) -> None:
-    """Names the run that a command is to train to the plugin that has opened the command's address, if any."""
-    ctx.meta.get(_TRAINED, lambda path: None)(path)
-
-
-_TRAINED = "ganlab.cli.options.trained"
+TRAINED = "ganlab.cli.options.trained"  # in `click.Context.meta`: the function of an opened address that takes the run
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The plugin file that a command uses by default, for its help.

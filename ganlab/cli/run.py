@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import of_last_metrics, say
-from ganlab.cli.options import BESIDE_GIN, RunsPath, experiment_options, note_trained, plugin_options
+from ganlab.cli.options import BESIDE_GIN, TRAINED, RunsPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.composition import compose
@@ -89,7 +89,7 @@ def run(
     if dry_run:
         say(render(experiment, defaults=True), nl=False)
         return
-    note_trained(ctx, path)
+    ctx.meta.get(TRAINED, lambda path: None)(path)
     finished = _train(experiment, path, resume=resume is not None, allow_changes=allow_changes, profile=profile)
     info = finished.info
     interrupted = info.get("status") == "interrupted"

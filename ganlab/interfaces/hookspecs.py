@@ -11,8 +11,6 @@ not one of `CONTRACTS`, the plugin is listed as incompatible and not imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -127,7 +125,7 @@ def ganlab_run_end(run: Run, status: str) -> None:
 
 
 @hookspec
-def ganlab_open_runs(address: str, use: str) -> AbstractContextManager[tuple[Path, Callable[[Path], None]]] | None:
+def ganlab_open_runs(address: str, use: str) -> Any:
     """Opens an address such as `s3://bucket/runs` while a command runs; None if it is not the plugin's.
 
     `use` is "list" (checkpoints are not needed), "read", "resume" or "create". The context manager gives the local

@@ -13,11 +13,7 @@ _BATCH_BYTES, _BATCH_FILES, _PIECE = 64 << 20, 256, 8 << 20
 
 
 def is_known(address: str) -> bool:
-    """Whether fsspec knows an address's scheme.
-
-    Raises:
-        MissingDependencyError: fsspec, or the package that it needs for this scheme, is not installed.
-    """
+    """Whether fsspec knows an address's scheme."""
     scheme, mark, _ = address.partition("://")
     if not mark:
         return False
@@ -40,11 +36,7 @@ class Remote:
     """A folder at an address."""
 
     def __init__(self, address: str) -> None:
-        """Opens the file system; fsspec's own configuration has its credentials and endpoint.
-
-        Raises:
-            ConfigError: The address is not one.
-        """
+        """Opens the file system; fsspec's own configuration has its credentials and endpoint."""
         from fsspec.core import url_to_fs
 
         self.address = address.rstrip("/")
@@ -59,11 +51,7 @@ class Remote:
         return Remote(f"{self.address}/{name}")
 
     def sizes(self) -> dict[str, int]:
-        """The size of every file at or below this folder, by its path from here; empty if it does not exist.
-
-        Raises:
-            RunError: It cannot be listed.
-        """
+        """The size of every file at or below this folder, by its path from here; empty if it does not exist."""
         with self._reporting("listed"):
             self._system.invalidate_cache()
             try:
@@ -74,14 +62,7 @@ class Remote:
             return {path[first:]: int(fact["size"] or 0) for path, fact in found.items() if path[first:]}
 
     def read(self, files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
-        """Yields the bytes of files, in order, many of which are read at a time.
-
-        Args:
-            files: Their paths from here, and how many bytes to read of each, at least 1.
-
-        Raises:
-            RunError: One cannot be read.
-        """
+        """Yields the bytes of files, in order, many of which are read at a time."""
         batch: list[tuple[str, int]] = []
         for number, file in enumerate(files, 1):
             batch.append(file)
@@ -97,22 +78,14 @@ class Remote:
             batch = []
 
     def stream(self, name: str, size: int) -> Iterator[bytes]:
-        """Yields the first bytes of a large file, in pieces.
-
-        Raises:
-            RunError: It cannot be read.
-        """
+        """Yields the first bytes of a large file, in pieces."""
         for start in range(0, size, _PIECE):
             with self._reporting("read"):
                 data = self._system.cat_file(self._at(name), start=start, end=min(start + _PIECE, size))
             yield bytes(data)
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file; parts of it may be there if that fails.
-
-        Raises:
-            RunError: It cannot be written.
-        """
+        """Writes a file; parts of it may be there if that fails."""
         path = self._at(name)
         with self._reporting("written"):
             if not self._system.async_impl:  # stores of objects have no folders
@@ -126,11 +99,7 @@ class Remote:
                 self._system.rm_file(self._at(name))
 
     def check_writable(self) -> None:
-        """Writes a file of a few bytes and removes it.
-
-        Raises:
-            RunError: It cannot be written.
-        """
+        """Writes a file of a few bytes and removes it."""
         self.write(".ganlab-probe", b"Written by ganlab to see whether it can.\n")
         self.remove([".ganlab-probe"])
 

@@ -53,16 +53,7 @@ def place() -> Path:
 
 @contextlib.contextmanager
 def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
-    """Context manager: the runs at or below an address in a folder of this machine, brought up to date now and then.
-
-    Args:
-        address: The address.
-        checkpoints: Whether the runs' checkpoints are needed, which are most of their size.
-
-    Raises:
-        RunError: There is no run, a mirror is invalid, or the runs are larger than the cache may be.
-        ConfigError: The limit in the environment is not a size.
-    """
+    """Context manager: the runs at or below an address in a folder of this machine, brought up to date now and then."""
     given = os.environ.get(LIMIT, "").strip()
     limit = from_bytes(given) if given else _LIMIT
     if not limit:
@@ -91,16 +82,7 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
 
 
 def fetch(remote: Remote, wanted: Sequence[tuple[str, Stored, Path]]) -> None:
-    """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one.
-
-    Args:
-        remote: The folder that is read.
-        wanted: The path of each file's mirror there, with a slash at its end, or empty; the file; the path to write.
-
-    Raises:
-        RunError: A part cannot be read, or is not what its manifest names.
-        OSError: A file cannot be written.
-    """
+    """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one."""
     sizes = [(mirror + part_path(part), size) for mirror, file, _ in wanted for part, size in file.sizes()]
     data = remote.read(sizes)
     for mirror, stored, target in wanted:

@@ -29,12 +29,7 @@ _DEEPEST, _MOST_FILES, _TERABYTES = 16, 1_000_000, 1 << 44
 
 @dataclass(frozen=True)
 class Stored:
-    """A file in a mirror.
-
-    Attributes:
-        size: Its bytes.
-        parts: The SHA-256 of each part; all but the last have `PART` bytes.
-    """
+    """A file in a mirror."""
 
     size: int
     parts: tuple[str, ...]
@@ -49,13 +44,7 @@ Files = Mapping[str, Stored]
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of a run in its mirror.
-
-    Attributes:
-        number: Its number; the next one is higher.
-        digest: The SHA-256 of its bytes.
-        files: The run's files by their paths in the run.
-    """
+    """The state of a run in its mirror."""
 
     number: int
     digest: str
@@ -107,16 +96,7 @@ def found_in(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def newest(remote: Remote, candidates: Sequence[str], sizes: Mapping[str, int]) -> Manifest | None:
-    """Reads the newest manifest that is whole; None if there is none.
-
-    Args:
-        remote: The listed folder.
-        candidates: The paths of a run's manifests, newest first.
-        sizes: The listing.
-
-    Raises:
-        RunError: One cannot be read, or a whole one breaks the rules.
-    """
+    """Reads the newest manifest that is whole; None if there is none."""
     for name in candidates:
         if 0 < sizes[name] <= LARGEST and (manifest := decode(name, next(remote.read([(name, sizes[name])])))):
             return manifest
@@ -124,11 +104,7 @@ def newest(remote: Remote, candidates: Sequence[str], sizes: Mapping[str, int]) 
 
 
 def decode(name: str, data: bytes) -> Manifest | None:
-    """The manifest in a file's bytes; None if they are not those that its name promises.
-
-    Raises:
-        RunError: It breaks the rules.
-    """
+    """The manifest in a file's bytes; None if they are not those that its name promises."""
     match = _NAME.fullmatch(name)
     assert match is not None
     if digest(data) != match["digest"]:

@@ -32,12 +32,7 @@ class TakenOverError(RunError):
 
 
 class Mirror:
-    """The mirror of one run, written by this process alone.
-
-    Attributes:
-        remote: Its folder.
-        step: The newest checkpoint that this process has sent; None before.
-    """
+    """The mirror of one run, written by this process alone."""
 
     def __init__(self, remote: Remote, run: Path) -> None:
         self.remote, self._run = remote, run
@@ -48,11 +43,7 @@ class Mirror:
         self._known: dict[str, tuple[tuple[int, ...], Stored]] = {}
 
     def begin(self) -> Manifest | None:
-        """Finds the state that this process continues, the newest one that is there; None in a new mirror.
-
-        Raises:
-            RunError: It cannot be read.
-        """
+        """Finds the state that this process continues, the newest one that is there; None in a new mirror."""
         sizes = self.remote.sizes()
         there = found_in(sizes).get("", [])
         self._before, self._seen = newest(self.remote, there, sizes), set(there)
@@ -65,12 +56,7 @@ class Mirror:
         write_text(self._run / RECORD, json.dumps(record, indent=2) + "\n")
 
     def send(self) -> None:
-        """Sends the present state, whole or not at all: a reader sees it when the manifest is there.
-
-        Raises:
-            RunError: It cannot be sent; the state that was sent before is still there.
-            OSError: The run cannot be read.
-        """
+        """Sends the present state, whole or not at all: a reader sees it when the manifest is there."""
         if self._sent is None:  # what an earlier process sent; a part that it sent incompletely has another size
             sizes = self.remote.sizes()
             self._sent = {name.removeprefix("content/"): size for name, size in sizes.items()}
@@ -122,14 +108,7 @@ class Mirroring:
         threading.Thread(target=self._serve, name="ganlab-mirror", daemon=True).start()
 
     def finish(self) -> str:
-        """Sends the last state, or gives up after a while.
-
-        Returns:
-            A sentence on what the mirror has; empty if this process has trained nothing.
-
-        Raises:
-            TrainingFailedError: The last state is not in the mirror.
-        """
+        """Sends the last state, or gives up after a while."""
         self._until = time.monotonic() + _SECONDS
         self._ending.set()
         try:
@@ -195,11 +174,7 @@ class Mirroring:
 
 
 def recorded(run: Path) -> dict[str, Any] | None:
-    """The address of a run's mirror and the newest manifest that was sent from this folder; None without one.
-
-    Raises:
-        RunError: The record is invalid.
-    """
+    """The address of a run's mirror and the newest manifest that was sent from this folder; None without one."""
     try:
         record: dict[str, Any] = read_json(run, RECORD, _RECORD, most=1 << 14, remedy="Remove the file.")
     except FileNotFoundError:

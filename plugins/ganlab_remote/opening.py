@@ -29,12 +29,7 @@ Opened = tuple[Path, Callable[[Path], None]]
 
 @contextlib.contextmanager
 def opened(address: str, use: str) -> Iterator[Opened]:
-    """Context manager: opens an address, as the hook `ganlab_open_runs` says.
-
-    Raises:
-        GanlabError: It cannot be opened.
-        TrainingFailedError: At the end, the last state of the run is not in its mirror.
-    """
+    """Context manager: opens an address, as the hook `ganlab_open_runs` says."""
     if use == "create":
         root = Remote(address)
         root.check_writable()
@@ -88,7 +83,10 @@ def _resumed(remote: Remote) -> tuple[Mirror, Path]:
     mirror = Mirror(remote, folder)
     with _alone(folder.parent):
         state = mirror.begin()
-        if not _is_here(remote, folder, state):
+        if _is_here(remote, folder, state):
+            if RunDirectory(folder).info.get("status") == "completed":  # which ganlab refuses to resume
+                mirror.send()
+        else:
             if state is None or INFO not in state.files:
                 raise RunError(f"{line(remote.address)} is not a run. List those of a folder: ganlab runs list ADDRESS")
             _take(remote, folder, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +13,7 @@ from ganlab_archive import Limits, archive, unarchive
 from ganlab_passport import encode
 
 from ganlab import Run
-from ganlab.engine import find_checkpoint
-from ganlab.errors import MissingDependencyError, RunError
+from ganlab.errors import ConfigError, MissingDependencyError, RunError
 from ganlab.files import line, new_file, open_inside, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
 from ganlab_remote.addresses import Remote, is_known
@@ -25,28 +25,16 @@ _SHIPPED = (CONFIG, "operative.gin", INFO, METRICS)
 
 
 def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str]:
-    """Writes a run's networks, card and archive to an address or into a folder.
+    """Writes a run's networks, card and archive to an address or into a folder."""
+    from ganlab.engine import find_checkpoint
 
-    Args:
-        run: The run.
-        address: `hf://user/name`, a repository of the Hugging Face Hub, which is made; any other that fsspec knows, or a
-            folder.
-        checkpoints: How many of its newest checkpoints the archive has, and its best one; 0 for none.
-        certify: Whether to bound the critic's Lipschitz constant for the card.
-
-    Returns:
-        The names of the files.
-
-    Raises:
-        RunError: The run has no checkpoint, or the address cannot be written.
-    """
     newest = find_checkpoint(run)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     for name, value in newest.values():
         role, kind, rest = (*name.split("/", 2), "", "")[:3]
         if kind in ("weights", "average"):
             arrays.setdefault(f"{role}/{kind}", {})[rest] = value
-    upper = run.certify(rungs=None).upper if certify else None
+    upper = run.certify().upper if certify else None
     with scratch_folder("ganlab-push-") as made:
         folder, copy = Path(made) / "files", Path(made) / "runs" / run.path.resolve().name
         folder.mkdir()
@@ -66,18 +54,7 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
 
 
 def pull(address: str, output: Path) -> list[Path]:
-    """Unpacks the run of a pushed folder, which may be a stranger's.
-
-    Args:
-        address: As of `push`.
-        output: The folder to unpack into; the run is in one named like the address.
-
-    Returns:
-        The run's directory.
-
-    Raises:
-        RunError: There is no such archive, or `ganlab_archive.unarchive` refuses it.
-    """
+    """Unpacks the run of a pushed folder, which may be a stranger's."""
     remote = Remote(_fsspec(address))
     size = remote.sizes().get(ARCHIVE)
     if size is None:
@@ -93,9 +70,9 @@ def pull(address: str, output: Path) -> list[Path]:
 def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None) -> str:
     """The page of a pushed folder, a model card."""
     provenance, settings = info.get("provenance", {}), info.get("settings", {})
-    git, data = provenance.get("git") or {}, provenance.get("data")
+    git, data = provenance.get("git") or {}, json.dumps(provenance.get("data"))
     rows = {
-        "data": f"{settings.get('dataset')}" + (f", fingerprint {data}" if data else ""),
+        "data": f"{settings.get('dataset')}" + f", fingerprint {data}",
         "architecture": settings.get("architecture"),
         "constraints": settings.get("constraints"),
         "steps": f"{step} of {info.get('steps')}, seed {info.get('seed')}",
@@ -167,6 +144,7 @@ def _send(folder: Path, address: str) -> None:
 
 def _fsspec(address: str) -> str:
     """The address for fsspec of a folder or an address."""
-    if is_known(address):
-        return address
-    return f"file://{Path(address).absolute()}"
+    address = address if "://" in address else f"file://{Path(address).absolute()}"
+    if not is_known(address):
+        raise ConfigError(f"{line(address)} has a scheme that fsspec does not know.")
+    return address

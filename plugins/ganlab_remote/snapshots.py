@@ -20,25 +20,14 @@ RECORD = "mirror.json"
 
 @dataclass(frozen=True)
 class Held:
-    """A file of a snapshot.
-
-    Attributes:
-        path: A link to it, or a copy.
-        size: Its bytes at the time; more may follow, because rows are appended.
-        mark: Equal for a file that has not changed since.
-    """
+    """A file of a snapshot."""
 
     path: Path
     size: int
     mark: tuple[int, ...]
 
     def parts(self) -> Iterator[bytes]:
-        """Yields its bytes, in parts.
-
-        Raises:
-            RunError: It has become shorter.
-            OSError: It cannot be read.
-        """
+        """Yields its bytes, in parts."""
         left = self.size
         with open_inside(self.path.parent, self.path.name) as file:
             while left:
@@ -55,12 +44,6 @@ def snapshot(run: Path) -> Iterator[dict[str, Held]]:
 
     Checkpoints come first: the rows up to a checkpoint are on disk before it, so the state is one that a killed process
     could have left, and such a run resumes as if it had not been stopped.
-
-    Yields:
-        The files by their paths in the run. Links and hidden files are left out.
-
-    Raises:
-        OSError: A file cannot be held.
     """
     aside = run.with_name(f".{run.name}.mirroring")
     shutil.rmtree(aside, ignore_errors=True)

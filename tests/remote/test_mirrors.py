@@ -278,7 +278,7 @@ def test_the_cache_is_bounded_and_the_least_recently_used_run_goes_first(here, m
     for number, name in enumerate("abca"):
         assert use(name)
         os.utime(here / "cache" / "remote" / "memory" / "b" / name / "e" / "r" / ".mirror.json", (number, number))
-    monkeypatch.setenv(cache.LIMIT, str(int(1.2 * size_on_disk(here / "cache"))))  # three, and a bit
+    monkeypatch.setenv(cache.LIMIT, str(int(1.1 * size_on_disk(here / "cache"))))  # three, and a bit
     with opened("memory://b/b", "read"):  # in use, so the next oldest goes
         assert use("d") == "abd"
     monkeypatch.setenv(cache.LIMIT, "1kB")

@@ -172,7 +172,8 @@ def test_training_goes_on_while_the_store_fails_and_is_mirrored_when_it_answers(
     log = tmp_path / "m" / "log"
     assert process.wait(300) == 0, log.read_text()
     assert "Mirror: s3://bucket/x/toy/a has step 600." in log.read_text()
-    assert log.read_text().count("Warning: Not mirrored: s3://bucket/x/toy/a cannot be") >= (before < 600)
+    if fault != "hang":  # a request that is answered late is repeated
+        assert log.read_text().count("Warning: Not mirrored: s3://bucket/x/toy/a cannot be") >= (before < 600)
     assert mirrored_steps(tmp_path / "last")[-1] == 600
 
 
@@ -193,5 +194,5 @@ def test_a_store_that_stays_full_ends_with_1_and_keeps_the_folder_from_which_it_
     assert f"Error: The last state of runs/toy/a is not in its mirror, which has step {step}: s3://bucket" in said
     store.fault = None
     assert mirrored_steps(tmp_path / "reader")[-1] == step
-    assert start(tmp_path / "m", "--resume", "s3://bucket/x/toy/a").wait(300) == 0
+    assert start(tmp_path / "m", "--resume", "s3://bucket/x/toy/a").wait(300) == 2  # completed, and sent
     assert mirrored_steps(tmp_path / "last")[-1] == 600
