@@ -42,6 +42,7 @@ MIRRORS = {
     "fidelity": ["tools.fidelity", "tools.fidelities"],
     "devices": ["ganlab_devices"],
     "listing": ["ganlab_runs"],
+    "remote": ["ganlab_remote"],
     "packaging": ["docs"],
     "passport": ["ganlab_passport"],
     "planning": ["ganlab_plan"],

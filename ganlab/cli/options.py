@@ -9,9 +9,10 @@ from typing import Any, TypeVar, cast
 
 import click
 
+from ganlab.cli.plugin_commands import in_use
 from ganlab.errors import ConfigError
 from ganlab.runs.experiment_source import use_plugins
-from ganlab.support.paths import local
+from ganlab.support.paths import is_url, local
 
 
 class LocalPath(click.Path):
@@ -29,6 +30,24 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class RunsPath(LocalPath):
+    """A run or a folder of runs, as a `Path`; an address is opened by the plugin that knows it."""
+
+    def __init__(self, use: str = "read", **options: bool) -> None:
+        super().__init__(**options)
+        self._use = use
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; of an address, the folder that stands for it until the command ends."""
+        if ctx is not None and is_url(value):
+            for _, call in in_use().calls("ganlab_open_runs"):
+                if (opened := call(address=str(value), use=self._use)) is not None:
+                    folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
+                    return folder
+        return super().convert(value, param, ctx)
+
+
+TRAINED = "ganlab.cli.options.trained"  # in `click.Context.meta`: the function of an opened address that takes the run
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The plugin file that a command uses by default, for its help.

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import of_last_metrics, say
-from ganlab.cli.options import BESIDE_GIN, LocalPath, experiment_options, plugin_options
+from ganlab.cli.options import BESIDE_GIN, TRAINED, RunsPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.composition import compose
@@ -33,13 +33,13 @@ from ganlab.support.terminal import line
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override experiment.seed.")
 @click.option(
     "--runs",
-    type=LocalPath(file_okay=False),
+    type=RunsPath("create", file_okay=False),
     default=Path("runs"),
     show_default=True,
-    help="Folder in which the run's folder is created.",
+    help="Folder in which the run's folder is created, or its address: s3://bucket/runs.",
 )
 @click.option("--name", help="Name of the run's folder; by default the time, the seed and four random hex digits.")
-@click.option("--resume", metavar="RUN", type=LocalPath(), help="Resume the run in this folder.")
+@click.option("--resume", metavar="RUN", type=RunsPath("resume"), help="Resume the run in this folder.")
 @click.option(
     "--resume-or-start",
     metavar="NAME",
@@ -101,6 +101,7 @@ def run(
     if dry_run:
         say(render(experiment, defaults=True), nl=False)
         return
+    ctx.meta.get(TRAINED, lambda path: None)(path)
     how = {"resume": resume is not None, "resume_or_start": resume_or_start is not None}
     finished = _train(experiment, path, allow_changes=allow_changes, profile=profile, **how)
     info = finished.info

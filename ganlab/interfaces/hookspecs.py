@@ -125,5 +125,14 @@ def ganlab_run_end(run: Run, status: str) -> None:
 
 
 @hookspec
+def ganlab_open_runs(address: str, use: str) -> Any:
+    """Opens an address such as `s3://bucket/runs` while a command runs; None if it is not the plugin's.
+
+    `use` is "list" (checkpoints are not needed), "read", "resume" or "create". The context manager gives the local
+    folder to use in its place, and a function that is called with the run below that folder which is to be trained.
+    """
+
+
+@hookspec
 def ganlab_register_commands(cli: click.Group) -> None:
     """Adds commands to `ganlab`: `cli.add_command(my_command)`."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ganlab.commands import LocalPath, counted, from_bytes, in_bytes, say
+from ganlab.commands import LocalPath, RunsPath, counted, from_bytes, in_bytes, say
 from ganlab.files import line, orderly_end
 from ganlab_archive import Limits
 from ganlab_archive.archiving import archive
@@ -44,7 +44,7 @@ _max_size = click.option(
 
 
 @click.command("archive")
-@click.argument("runs", metavar="RUN...", type=LocalPath(), nargs=-1, required=True)
+@click.argument("runs", metavar="RUN...", type=RunsPath(), nargs=-1, required=True)
 @click.option(
     "-o",
     "--output",

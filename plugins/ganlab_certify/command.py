@@ -13,6 +13,7 @@ import ganlab_certify
 from ganlab import Run
 from ganlab.commands import (
     LocalPath,
+    RunsPath,
     checkpoint_option,
     printing_to_stderr,
     run_with_plugins,
@@ -32,7 +33,7 @@ _OF_DISTANCE = ("samples", "confidence", "box")
 
 
 @click.command("certify")
-@click.argument("run", metavar="[RUN]", type=LocalPath(), required=False)
+@click.argument("run", metavar="[RUN]", type=RunsPath(), required=False)
 @click.option(
     "--model",
     metavar="FILE",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.commands import LocalPath, say, say_json, table_console
+from ganlab.commands import LocalPath, RunsPath, say, say_json, table_console
 from ganlab.errors import RunError
 from ganlab.files import line, new_file
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("runs", metavar="RUN|FOLDER|GLOB...", nargs=-1, required=True)
+@click.argument("runs", metavar="RUN|FOLDER|GLOB...", type=RunsPath("list"), nargs=-1, required=True)
 @click.option(
     "--by",
     metavar="SETTING",

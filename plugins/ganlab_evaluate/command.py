@@ -14,6 +14,7 @@ from ganlab.commands import (
     GENERATOR_SETTINGS,
     LocalPath,
     Override,
+    RunsPath,
     checkpoint_option,
     part_override,
     print_table,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command("evaluate")
-@click.argument("run", metavar="[RUN]", required=False, type=LocalPath())
+@click.argument("run", metavar="[RUN]", required=False, type=RunsPath())
 @click.option(
     "--folder",
     metavar="FOLDER",

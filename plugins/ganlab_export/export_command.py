@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ganlab import Run
-from ganlab.commands import GENERATOR_SETTINGS, LocalPath, checkpoint_option, run_with_plugins, say, start_tensorflow
+from ganlab.commands import (
+    GENERATOR_SETTINGS,
+    LocalPath,
+    RunsPath,
+    checkpoint_option,
+    run_with_plugins,
+    say,
+    start_tensorflow,
+)
 from ganlab.files import check_free
 from ganlab.lazy import require
 from ganlab_export import FORMATS
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath())
 @click.option(
     "-o",
     "--output",

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ganlab import Run
-from ganlab.commands import GENERATOR_SETTINGS, LocalPath, checkpoint_option, run_with_plugins, say, start_tensorflow
+from ganlab.commands import (
+    GENERATOR_SETTINGS,
+    LocalPath,
+    RunsPath,
+    checkpoint_option,
+    run_with_plugins,
+    say,
+    start_tensorflow,
+)
 from ganlab.files import check_free, line, new_file
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ _OF_CLASS = 10
 
 
 @click.command("sample")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath())
 @click.option(
     "-n", "count", type=click.IntRange(1), help="Number of samples; by default 64, or 1000 points in the plane."
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.commands import LocalPath, cell, in_bytes, in_time, say, say_json, table_console
+from ganlab.commands import RunsPath, cell, in_bytes, in_time, say, say_json, table_console
 from ganlab.errors import RunError
 from ganlab.files import line
 from ganlab.runs import MARK, STATUSES, health_in_brief
@@ -27,7 +27,7 @@ _WIDEST = 10_000
 
 
 @click.command("list")
-@click.argument("folder", type=LocalPath(), default=Path("runs"))
+@click.argument("folder", type=RunsPath("list"), default=Path("runs"))
 @click.option("--status", type=click.Choice(STATUSES), help="List only runs with this status.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead.")
 def list_command(folder: Path, status: str | None, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ganlab import Run, RunError
-from ganlab.commands import LocalPath, counted, in_bytes, in_time, of_last_metrics, say, say_json
+from ganlab.commands import RunsPath, counted, in_bytes, in_time, of_last_metrics, say, say_json
 from ganlab.files import line
 from ganlab.runs import (
     SHOWN_BY,
@@ -32,7 +32,7 @@ _MOST_LISTED = 4
 
 
 @click.command("show")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath())
 @click.option("--json", "as_json", is_flag=True, help="Print all of run.json and the other known facts as JSON.")
 def show(run: Path, as_json: bool) -> None:
     """Shows the state of one run.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ganlab.commands import LocalPath, cell, in_time, say, say_json, table_console
+from ganlab.commands import RunsPath, cell, in_time, say, say_json, table_console
 from ganlab.errors import RunError
 from ganlab.files import line
 from ganlab_runs.watching import Progress, Watcher
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("watch")
-@click.argument("folder", type=LocalPath(), default=Path("runs"))
+@click.argument("folder", type=RunsPath("list"), default=Path("runs"))
 @click.option("--metric", metavar="TAG", default="critic/loss", help="The metric to show; critic/loss by default.")
 @click.option("--every", type=click.FloatRange(0.2, 3600), default=2.0, help="Seconds between two looks; 2 by default.")
 @click.option("--once", is_flag=True, help="Look once and end.")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ganlab.commands import handling, say
+from ganlab.commands import RunsPath, handling, say
 from ganlab.errors import RunError
 from ganlab.files import line
 
@@ -31,11 +31,11 @@ _LOOK_SECONDS = 3.0
 
 
 @click.command("tensorboard")
-@click.argument("runs", nargs=-1, metavar="[RUN|FOLDER|GLOB]...")
+@click.argument("runs", nargs=-1, type=RunsPath("list"), metavar="[RUN|FOLDER|GLOB]...")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port; by default 6006 or the next free one.")
 @click.option("--host", help="Address to serve on; by default localhost, reachable from this machine only.")
 @click.option("--open/--no-open", "open_browser", default=False, help="Open it in a browser.")
-def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_browser: bool) -> None:
+def tensorboard(runs: tuple[Path, ...], port: int | None, host: str | None, open_browser: bool) -> None:
     """Shows runs in TensorBoard, until Ctrl-C.
 
     Give runs, sweeps, other folders of runs, or quoted patterns such as 'runs/*/lazy-*'; the default is the folder
@@ -44,12 +44,12 @@ def tensorboard(runs: tuple[str, ...], port: int | None, host: str | None, open_
     """
     from ganlab_tensorboard.logfolder import LogFolder
 
-    runs = runs or ("runs",)
-    check_runs(runs)
-    folder = LogFolder(lambda: found_runs(runs), lambda sentence: say(f"Warning: {sentence}", err=True))
+    arguments = [*map(str, runs)] or ["runs"]
+    check_runs(arguments)
+    folder = LogFolder(lambda: found_runs(arguments), lambda sentence: say(f"Warning: {sentence}", err=True))
     with contextlib.closing(folder), _terminated_as_interrupted():
         folder.refresh()
-        names = ", ".join(map(line, runs))
+        names = ", ".join(map(line, arguments))
         url = launch(folder.path, port, host, title=names)
         count = len(folder.names)
         say(f"TensorBoard on {names}, {count} {'run' if count == 1 else 'runs'}: {url} (Ctrl-C to stop)")

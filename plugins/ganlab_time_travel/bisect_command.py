@@ -10,7 +10,7 @@ import click
 
 from ganlab import Run
 from ganlab.commands import (
-    LocalPath,
+    RunsPath,
     print_table,
     printing_to_stderr,
     run_with_plugins,
@@ -29,7 +29,7 @@ _SHOWN = 12
 
 
 @click.command("bisect")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath())
 @click.argument("condition", metavar="CONDITION")
 @click.option("--json", "as_json", is_flag=True, help="Print the step and the metrics around it as JSON.")
 @run_with_plugins

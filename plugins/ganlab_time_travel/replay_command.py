@@ -10,7 +10,7 @@ import click
 
 from ganlab import Run
 from ganlab.commands import (
-    LocalPath,
+    RunsPath,
     print_table,
     printing_to_stderr,
     run_with_plugins,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath())
 @click.option("--step", type=click.IntRange(1), required=True, help="The step: generator updates done.")
 @click.option(
     "--diagnostics",

@@ -34,7 +34,7 @@ def in_use(monkeypatch, fresh_plugins):
 
 def test_every_first_party_plugin_loads_and_offers_something(in_use):
     assert {row.name for row in in_use.rows if row.status == "loaded"} >= FIRST_PARTY
-    others = {"ganlab_mlflow", "ganlab_notify", "ganlab_trackers", "ganlab_wandb"}
+    others = {"ganlab_mlflow", "ganlab_notify", "ganlab_remote", "ganlab_trackers", "ganlab_wandb"}
     assert {component.plugin.name for component in COMPONENTS} == FIRST_PARTY - others
     assert {component.kind for component in COMPONENTS} == set(plugins.KINDS)
 

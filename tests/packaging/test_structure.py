@@ -18,6 +18,7 @@ APPLICATIONS_WITHOUT_TENSORFLOW = (
     "ganlab_benchmark",
     "ganlab_compare",
     "ganlab_devices",
+    "ganlab_remote",
     "ganlab_runs",
     "ganlab_scaffold",
     "ganlab_sweep",

@@ -76,7 +76,7 @@ def test_every_first_party_package_is_an_entry_point(wheel):
     points = configparser.ConfigParser()
     points.read(next(wheel.glob("*.dist-info")) / "entry_points.txt")
     trackers = {f"ganlab_{name}": f"ganlab_builtin.trackers:{name}" for name in ("mlflow", "wandb", "notify")}
-    trackers |= {"ganlab_trackers": "ganlab_builtin.trackers:unknown"}
+    trackers |= {"ganlab_trackers": "ganlab_builtin.trackers:unknown", "ganlab_remote": "ganlab_remote"}
     assert dict(points["ganlab"]) == {f"ganlab_{kind}": f"ganlab_builtin.{kind}" for kind in KINDS} | trackers
     assert points["ganlab.commands"]["dataset"] == "ganlab_builtin.dataset_command:dataset"
     assert dict(points["tensorboard_plugins"]) == {"ganlab": "ganlab_tensorboard.plugin:GanlabTab"}

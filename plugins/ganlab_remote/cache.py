@@ -1,0 +1,191 @@
+"""The cache of runs read from mirrors: bounded in bytes, what was least recently used is removed first."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ganlab.commands import from_bytes, in_bytes, say
+from ganlab.errors import ConfigError, RunError
+from ganlab.files import as_name, line, locked_folder, read_inside, walk, write_text
+from ganlab.runs import INFO, size_on_disk
+from ganlab_remote.addresses import Remote
+from ganlab_remote.manifests import (
+    CHECKPOINTS,
+    LARGEST,
+    Files,
+    Stored,
+    decode,
+    digest,
+    encode,
+    found_in,
+    newest,
+    part_path,
+)
+
+LIMIT = "GANLAB_REMOTE_CACHE"
+_LIMIT = 10_000_000_000
+# In each cached run: what of its mirror is here.
+_HERE = ".mirror.json"
+_REFRESH_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A run in the cache: its mirror's path below the address, what of it is here, and what is wanted."""
+
+    mirror: str
+    before: Files
+    files: Files
+
+
+def place() -> Path:
+    """The cache's folder: `remote` in ganlab's."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(os.environ.get("GANLAB_CACHE") or Path(cache) / "ganlab").expanduser().absolute() / "remote"
+
+
+@contextlib.contextmanager
+def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
+    """Context manager: the runs at or below an address in a folder of this machine, brought up to date now and then."""
+    given = os.environ.get(LIMIT, "").strip()
+    limit = from_bytes(given) if given else _LIMIT
+    if not limit:
+        raise ConfigError(f"{LIMIT} = {given!r:.80} must be a size, for example 20GB.")
+    remote = Remote(address)
+    scheme, _, rest = address.partition("://")
+    folder = place().joinpath(as_name(scheme), *(as_name(part) for part in rest.split("/") if part))
+    done = threading.Event()
+
+    def follow() -> None:
+        while not done.wait(_REFRESH_SECONDS):
+            with contextlib.suppress(RunError, OSError):  # what is here stays
+                _refresh(remote, folder, limit, checkpoints)
+
+    try:
+        _refresh(remote, folder, limit, checkpoints)
+    except RunError:  # a mirror may have been replaced while it was read
+        _refresh(remote, folder, limit, checkpoints)
+    threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
+    say(f"{line(address)} is read from {line(folder)}.", err=True)
+    try:
+        with locked_folder(folder):
+            yield folder
+    finally:
+        done.set()
+
+
+def fetch(remote: Remote, wanted: Sequence[tuple[str, Stored, Path]]) -> None:
+    """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one."""
+    sizes = [(mirror + part_path(part), size) for mirror, file, _ in wanted for part, size in file.sizes()]
+    data = remote.read(sizes)
+    for mirror, stored, target in wanted:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = target.with_name(f".{secrets.token_hex(8)}")
+        try:
+            with aside.open("xb") as file:
+                for part in stored.parts:
+                    read = next(data)
+                    if digest(read) != part:
+                        where = line(f"{remote.address}/{mirror}{part_path(part)}")
+                        raise RunError(f"{where} is damaged: its SHA-256 is not its name. Mirror the run again.")
+                    file.write(read)
+            aside.replace(target)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> None:
+    sizes = remote.sizes()
+    entries: dict[Path, _Entry] = {}
+    for run, names in sorted(found_in(sizes).items()):
+        if (manifest := newest(remote, names, sizes)) is not None:
+            before = _here(folder / run)
+            light = {
+                n: f for n, f in manifest.files.items() if n.partition("/")[0] != CHECKPOINTS or before.get(n) == f
+            }
+            entries[folder / run] = _Entry(f"{run}/" if run else "", before, manifest.files if checkpoints else light)
+    if not entries:
+        raise RunError(f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to.")
+    for path in _runs_in(folder):  # what the mirror has no more
+        if path not in entries:
+            _remove(path)
+    _make_room(entries, limit)
+    wanted, changed = [], []
+    for path, entry in entries.items():
+        if entry.before != entry.files:
+            changed.append(path)
+            (path / _HERE).unlink(missing_ok=True)
+        else:
+            os.utime(path / _HERE)
+        wanted += [(entry.mirror, file, path / n) for n, file in entry.files.items() if entry.before.get(n) != file]
+    fetch(remote, wanted)
+    for path in changed:
+        for at, _, names in walk(path):
+            for file in (Path(at, name) for name in names):
+                if file.relative_to(path).as_posix() not in entries[path].files:
+                    file.unlink(missing_ok=True)
+        write_text(path / _HERE, encode(0, "", entries[path].files)[1].decode())
+
+
+def _here(folder: Path) -> Files:
+    """The files of a cached run that are here; none if that was not noted, because a process was killed."""
+    try:
+        data = read_inside(folder, _HERE, most=LARGEST)
+        manifest = decode(f"mirror/00000000-{digest(data)}.json", data)
+    except (OSError, RunError):
+        return {}
+    return manifest.files if manifest else {}
+
+
+def _make_room(entries: dict[Path, _Entry], limit: int) -> None:
+    """Removes the least recently used runs until what is wanted fits."""
+    wanted = sum(file.size for entry in entries.values() for file in entry.files.values())
+    if wanted > limit:
+        raise RunError(
+            f"The runs to read have {in_bytes(wanted)}, and the cache may have {in_bytes(limit)}. Name fewer of them, "
+            f"or raise the limit: {LIMIT}={in_bytes(2 * wanted).replace(' ', '')}"
+        )
+    others = {path: size_on_disk(path) for path in _runs_in(place()) if path not in entries}
+    for path in sorted(others, key=_used_at):
+        if wanted + sum(others.values()) <= limit:
+            break
+        if not _in_use(path):
+            _remove(path)
+            del others[path]
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a command reads a folder that holds the run."""
+    for folder in (path, *path.parents[: -len(place().parents)]):
+        with locked_folder(folder) as free:
+            if not free:
+                return True
+    return False
+
+
+def _remove(path: Path) -> None:
+    aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with contextlib.suppress(OSError):
+        path.rename(aside)  # at once, so that half a run is not mistaken for a run
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _runs_in(folder: Path) -> Iterator[Path]:
+    for at, below, files in walk(folder):
+        if _HERE in files or INFO in files:
+            yield Path(at)
+            below.clear()
+
+
+def _used_at(path: Path) -> float:
+    try:
+        return (path / _HERE).lstat().st_mtime
+    except OSError:
+        return 0.0

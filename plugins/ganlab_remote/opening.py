@@ -1,0 +1,130 @@
+"""Addresses in the place of folders: what a command reads is fetched, and the run that it trains is mirrored."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import secrets
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ganlab import new_folder
+from ganlab.commands import say, unheard, warn
+from ganlab.errors import GanlabError, RunError, TrainingFailedError
+from ganlab.files import is_name, line, locked_folder
+from ganlab.runs import INFO, RunDirectory, at_rest
+from ganlab_remote.addresses import Remote
+from ganlab_remote.cache import cached, fetch
+from ganlab_remote.manifests import Manifest
+from ganlab_remote.mirroring import Mirror, Mirroring, recorded
+
+# Where runs at addresses are trained.
+RUNS = Path("runs")
+_WAIT_SECONDS = 0.2
+
+Opened = tuple[Path, Callable[[Path], None]]
+
+
+@contextlib.contextmanager
+def opened(address: str, use: str) -> Iterator[Opened]:
+    """Context manager: opens an address, as the hook `ganlab_open_runs` says."""
+    if use == "create":
+        root = Remote(address)
+        root.check_writable()
+        with _mirrored(RUNS, lambda path: _new(root, path)) as opened:
+            yield opened
+    elif use == "resume":
+        mirror, folder = _resumed(Remote(address))
+        with _mirrored(folder, lambda path: mirror) as opened:
+            yield opened
+    else:
+        parts = address.split("/")
+        first = next((n for n, part in enumerate(parts) if n > 2 and glob.has_magic(part)), len(parts))
+        with cached("/".join(parts[:first]), checkpoints=use != "list") as folder:
+            yield folder.joinpath(*parts[first:]), lambda path: None
+
+
+@contextlib.contextmanager
+def _mirrored(folder: Path, mirror_of: Callable[[Path], Mirror]) -> Iterator[Opened]:
+    """Context manager: mirrors the run that is trained in the block, and sends its last state at the end."""
+    started: list[Mirroring] = []
+    try:
+        yield folder, lambda path: started.append(Mirroring(mirror_of(path), path))
+    finally:
+        error = sys.exc_info()[1]
+        for mirroring in started:
+            try:
+                if sent := mirroring.finish():
+                    with unheard():
+                        say(sent)
+            except TrainingFailedError as failure:
+                if not isinstance(error, (GanlabError, TrainingFailedError)):
+                    raise
+                warn(str(failure))  # the error is that of the run
+
+
+def _new(root: Remote, path: Path) -> Mirror:
+    mirror = Mirror(root.below(path.relative_to(RUNS).as_posix()), path)
+    if mirror.begin() is not None:
+        where = line(mirror.remote.address)
+        raise RunError(f"{where} has a run already. Choose another name, or resume it: --resume {where}")
+    return mirror
+
+
+def _resumed(remote: Remote) -> tuple[Mirror, Path]:
+    """Takes a run from its mirror, unless its folder here is where the newest state was sent from."""
+    names = remote.address.partition("://")[2].split("/")[-2:]
+    if len(names) < 2 or not all(map(is_name, names)):
+        raise RunError(f"{line(remote.address)} is not the address of a run, which ends in EXPERIMENT/NAME.")
+    folder = RUNS.joinpath(*names)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    mirror = Mirror(remote, folder)
+    with _alone(folder.parent):
+        state = mirror.begin()
+        if _is_here(remote, folder, state):
+            if RunDirectory(folder).info.get("status") == "completed":  # which ganlab refuses to resume
+                mirror.send()
+        else:
+            if state is None or INFO not in state.files:
+                raise RunError(f"{line(remote.address)} is not a run. List those of a folder: ganlab runs list ADDRESS")
+            _take(remote, folder, state)
+            mirror.record()
+    return mirror, folder
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Context manager: waits for other processes that take runs into a folder, such as this run's other workers."""
+    while True:
+        with locked_folder(folder) as ours:
+            if ours:
+                yield
+                return
+        time.sleep(_WAIT_SECONDS)
+
+
+def _is_here(remote: Remote, folder: Path, state: Manifest | None) -> bool:
+    if not folder.exists():
+        return False
+    record = recorded(folder)
+    if record is None or record["address"] != remote.address:
+        raise RunError(f"{line(folder)} is another run than {line(remote.address)}. Rename it, or work elsewhere.")
+    return bool(record["manifest"] == (state.name if state else ""))
+
+
+def _take(remote: Remote, folder: Path, state: Manifest) -> None:
+    """Fetches a run, whole or not at all; an older state of it that is here stays in a hidden folder."""
+    aside = folder.with_name(f".{folder.name}.before-{secrets.token_hex(4)}")
+    if folder.exists():
+        with at_rest([RunDirectory(folder)], shared=False):
+            folder.rename(aside)
+        warn(f"{line(folder)} was older than its mirror. It is {line(aside)} now, and may be removed.")
+    try:
+        with new_folder(folder) as part:
+            fetch(remote, [("", file, part / name) for name, file in state.files.items()])
+    except BaseException:
+        if aside.exists():
+            aside.rename(folder)
+        raise

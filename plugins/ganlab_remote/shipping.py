@@ -1,0 +1,150 @@
+"""A trained run as a small folder to publish: its networks, a card, and an archive that is a run again elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ganlab_archive import Limits, archive, unarchive
+from ganlab_passport import encode
+
+from ganlab import Run
+from ganlab.errors import ConfigError, MissingDependencyError, RunError
+from ganlab.files import line, new_file, open_inside, scratch_folder, walk
+from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
+from ganlab_remote.addresses import Remote, is_known
+from ganlab_remote.manifests import CHECKPOINTS
+
+ARCHIVE, README = "run.tar.gz", "README.md"
+_HUB = "hf://"
+_SHIPPED = (CONFIG, "operative.gin", INFO, METRICS)
+
+
+def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str]:
+    """Writes a run's networks, card and archive to an address or into a folder."""
+    from ganlab.engine import find_checkpoint
+
+    newest = find_checkpoint(run)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    for name, value in newest.values():
+        role, kind, rest = (*name.split("/", 2), "", "")[:3]
+        if kind in ("weights", "average"):
+            arrays.setdefault(f"{role}/{kind}", {})[rest] = value
+    upper = run.certify().upper if certify else None
+    with scratch_folder("ganlab-push-") as made:
+        folder, copy = Path(made) / "files", Path(made) / "runs" / run.path.resolve().name
+        folder.mkdir()
+        best = run.info.get("best")
+        kept = {*checkpoint_steps(run.path)[-checkpoints:], *([best["step"]] if best else [])} if checkpoints else set()
+        _copy(run.path, copy, kept)
+        archive([copy], folder / ARCHIVE)
+        for name in (CONFIG, INFO):
+            shutil.move(copy / name, folder / name)
+        for role in sorted({name.partition("/")[0] for name in arrays}):
+            used = arrays.get(f"{role}/average") or arrays[f"{role}/weights"]
+            with new_file(folder / f"{role}.safetensors") as file:
+                file.write(encode(used, {"step": newest.step}, ".safetensors"))
+        (folder / README).write_text(card(run.info, newest.step, address, sorted(kept), upper), encoding="utf-8")
+        _send(folder, address)
+        return sorted(path.name for path in folder.iterdir())
+
+
+def pull(address: str, output: Path) -> list[Path]:
+    """Unpacks the run of a pushed folder, which may be a stranger's."""
+    remote = Remote(_fsspec(address))
+    size = remote.sizes().get(ARCHIVE)
+    if size is None:
+        raise RunError(f"{line(address)} has no {ARCHIVE}. Give an address that 'ganlab push' wrote to.")
+    if size > Limits().bytes:
+        raise RunError(f"{line(address)}/{ARCHIVE} has {size} bytes, more than {Limits().bytes}.")
+    with scratch_folder("ganlab-pull-") as made:
+        with (Path(made) / ARCHIVE).open("xb") as file:
+            file.writelines(remote.stream(ARCHIVE, size))
+        return unarchive(Path(made) / ARCHIVE, output / (address.rstrip("/").rpartition("/")[2] or "pulled"))
+
+
+def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None) -> str:
+    """The page of a pushed folder, a model card."""
+    provenance, settings = info.get("provenance", {}), info.get("settings", {})
+    git, data = provenance.get("git") or {}, json.dumps(provenance.get("data"))
+    rows = {
+        "data": f"{settings.get('dataset')}" + f", fingerprint {data}",
+        "architecture": settings.get("architecture"),
+        "constraints": settings.get("constraints"),
+        "steps": f"{step} of {info.get('steps')}, seed {info.get('seed')}",
+        "commit": f"{git['commit']}{', with changes' if git.get('dirty') else ''}" if git.get("commit") else None,
+        "packages": ", ".join(f"{name} {version}" for name, version in provenance.get("packages", {}).items()),
+        "critic's Lipschitz constant": None if upper is None else f"at most {upper:.6g}, by `ganlab certify`",
+        **{name: f"{value:.6g}" for name, value in info.get("evaluation", {}).items()},
+    }
+    table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in rows.items() if value)
+    steps = ", ".join(map(str, kept))
+    return f"""---
+library_name: ganlab
+pipeline_tag: unconditional-image-generation
+tags: [gan, lipschitz]
+---
+# A GAN trained by ganlab
+
+| | |
+|---|---|
+{table}
+
+`generator.safetensors` has the weights that samples are drawn with, their average if the run keeps one, and
+`critic.safetensors` those of the critic, by the names of layers. `config.gin` is the experiment. `run.tar.gz` is the
+run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
+
+```sh
+pip install 'ganlab-tf[cpu,hub]'
+ganlab pull {_cell(address)}
+```
+"""
+
+
+def _cell(value: Any) -> str:
+    return line(str(value)).replace("|", "/").replace("`", "'").replace("<", "&lt;")
+
+
+def _copy(run: Path, copy: Path, steps: set[int]) -> None:
+    """Copies what is shipped of a run."""
+    names = [name for name in _SHIPPED if (run / name).exists()]
+    for step in steps:
+        top = run / CHECKPOINTS / f"step-{step:08d}"
+        names += [Path(at, name).relative_to(run).as_posix() for at, _, files in walk(top) for name in files]
+    for name in names:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        with open_inside(run, name) as source, (copy / name).open("xb") as target:
+            shutil.copyfileobj(source, target)
+
+
+def _send(folder: Path, address: str) -> None:
+    if address.startswith(_HUB):
+        try:
+            from huggingface_hub import HfApi
+        except ImportError:
+            raise MissingDependencyError(
+                f"{line(address)} needs huggingface_hub: pip install 'ganlab-tf[hub]'"
+            ) from None
+        name, api = address.removeprefix(_HUB).strip("/"), HfApi()
+        try:
+            api.create_repo(name, exist_ok=True)
+            api.upload_folder(repo_id=name, folder_path=folder, commit_message="Written by ganlab push")
+        except Exception as error:
+            raise RunError(f"{line(address)} cannot be written: {line(error):.300}") from error
+        return
+    remote = Remote(_fsspec(address))
+    for path in sorted(folder.iterdir()):
+        with open_inside(folder, path.name) as file:
+            remote.write(path.name, file.read())
+
+
+def _fsspec(address: str) -> str:
+    """The address for fsspec of a folder or an address."""
+    address = address if "://" in address else f"file://{Path(address).absolute()}"
+    if not is_known(address):
+        raise ConfigError(f"{line(address)} has a scheme that fsspec does not know.")
+    return address
