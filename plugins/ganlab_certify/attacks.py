@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 
@@ -27,7 +28,8 @@ def attacked_constant(
     both ends count too.
 
     Args:
-        critic: The function, `(n, ...) -> (n,)`.
+        critic: The function, `(n, ...) -> (n,)`. It is traced once for the same shape again and again: variables that
+            it reads may have other values by then.
         starts: Points to start from, `(n, ...)`, for example examples and samples.
         seed: Of the other ends.
         steps: Updates of each pair.
@@ -46,9 +48,7 @@ def attacked_constant(
     same = (x == far).reshape(shape[0], -1).all(axis=1)
     chosen = np.reshape((random.random(shape[0]) < 0.5) | same, scale.shape)
     y = np.where(chosen, near, far).astype(np.float32)
-    step = tf.function(_step, autograph=False).get_concrete_function(
-        critic, tf.TensorSpec(shape, tf.float32), tf.TensorSpec(shape, tf.float32), tf.TensorSpec([], tf.float32)
-    )
+    step = _traced(critic, shape)
     best, end = 0.0, time.monotonic() + seconds
     first, second = tf.constant(x), tf.constant(y)
     for i in range(steps + 1):
@@ -58,6 +58,13 @@ def attacked_constant(
         if time.monotonic() > end:
             break
     return best
+
+
+@functools.lru_cache(maxsize=1)
+def _traced(critic: Callable[[tf.Tensor], tf.Tensor], shape: tuple[int, ...]) -> Callable[..., tuple[tf.Tensor, ...]]:
+    points = tf.TensorSpec(shape, tf.float32)
+    step = tf.function(_step, autograph=False)
+    return step.get_concrete_function(critic, points, points, tf.TensorSpec([], tf.float32))
 
 
 def _step(

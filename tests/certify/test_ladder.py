@@ -8,7 +8,7 @@ from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.boxes import within
 from ganlab_certify.keras_networks import network_of
 from ganlab_certify.patterns import exact_constant
-from ganlab_certify.semidefinite import _first, _value, semidefinite_bound
+from ganlab_certify.semidefinite import program_of, semidefinite_bound
 from ganlab_certify.splitting import _bounds, split_bound
 from scipy.optimize import minimize
 
@@ -116,19 +116,21 @@ def test_the_least_slopes_of_activations(name):
 
 @pytest.mark.parametrize("name", ["tanh", "leaky", "sorted in threes"])
 def test_the_gradient_of_the_semidefinite_bound(name):
-    chain = chained(CRITICS[name]())
-    logs = _first(chain.stages) + np.linspace(0.5, 1.0, len(_first(chain.stages)))
-    logs[-len(chain.stages[-1].bias) :] += 1.0  # the larger matrices of earlier weights need larger ones behind
-    value, gradient = _value(chain, logs)
+    program = program_of(chained(CRITICS[name]()))
+    logs = program.evaluated(None)[0]
+    logs += np.linspace(0.5, 1.0, len(logs))
+    logs[-len(program.steps[-1].radius) :] += 1.0  # the larger matrices of earlier weights need larger ones behind
+    _, _, value, gradient = program.evaluated(logs, 0.1)
     assert np.isfinite(value)
-    differences = [(_value(chain, logs + d)[0] - _value(chain, logs - d)[0]) / 2e-6 for d in 1e-6 * np.eye(len(logs))]
+    ends = [[program.evaluated(logs + d, 0.1)[2] for d in e * np.eye(len(logs))] for e in (1e-6, -1e-6)]
+    differences = (np.array(ends[0]) - ends[1]) / 2e-6
     np.testing.assert_allclose(gradient, differences, atol=1e-7)
 
 
 def test_weights_that_overflow_have_no_bound():
-    chain = chained(CRITICS["relu"]())
+    program = program_of(chained(CRITICS["relu"]()))
     with np.errstate(over="ignore", invalid="ignore"):
-        assert _value(chain, _first(chain.stages) + 800.0)[0] == np.inf
+        assert program.evaluated(program.evaluated(None)[0] + 800.0)[2] == np.inf
 
 
 def lipsdp(matrices, last, logs):
