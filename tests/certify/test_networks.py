@@ -233,8 +233,8 @@ def test_no_certificate_is_below_an_attack(kind):
         assert bounds["semidefinite"] <= 1.01 * bounds["averaged"] <= 1.02 * bounds["products"], (seed, bounds)
         ratios.append(min(bounds.values()) / attacked)
     print(
-        f"{kind}: {_NETWORKS} networks, {_STARTS:,} restarts; certified over attacked at least {min(ratios):.4f}, median "
-        f"{np.median(ratios):.4f}; {time.monotonic() - began:.0f} s"
+        f"{kind}: {_NETWORKS} networks, {_STARTS:,} restarts; certified over attacked at least {min(ratios):.4f}, "
+        f"median {np.median(ratios):.4f}; {time.monotonic() - began:.0f} s"
     )
 
 
