@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_certify.attacks import tiled_constant
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.boxes import within
 from ganlab_certify.keras_networks import network_of
@@ -263,6 +264,20 @@ def test_an_attack_finds_the_steepest_piece():
     found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500, spread=1.0), steps=50)
     lower, upper = exact_constant(chained(model))
     assert 0.95 * lower <= found <= upper * (1 + 1e-4)
+
+
+def test_an_attack_by_tiles_finds_where_all_places_are_steep():
+    kernel = np.random.default_rng(0).normal(size=(2, 2, 3, 1)).astype(np.float32)
+
+    def scores(x, labels):
+        rectified = tf.nn.relu(tf.nn.conv2d(x, kernel, 2, "VALID") - 3.0)
+        return tf.reduce_mean(rectified, axis=[1, 2, 3]) * tf.gather([1.0, 3.0, -2.0], labels)
+
+    starts = np.random.default_rng(1).normal(size=(64, 8, 8, 3))
+    # Sixteen places are averaged, each with the same slope.
+    steepest = 3.0 * np.linalg.norm(kernel) * np.sqrt(16) / 16
+    assert tiled_constant(scores, starts, 3, seconds=2) == pytest.approx(steepest, rel=1e-5)
+    assert tiled_constant(scores, starts[:, :7], 3, seconds=2) == 0.0
 
 
 def test_critics_that_are_not_understood_say_so():
