@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from ganlab.commands import listed
+from ganlab.commands import Recipe, listed
 from ganlab.files import local, open_regular
 from ganlab_certify.blueprints import UnreadableError
 from ganlab_certify.models import guarded
@@ -63,11 +63,9 @@ def read_folder(folder: Path, side: int | None, most: int) -> SampleRows:
     Raises:
         ConfigError: The folder has no image, or a broken one.
     """
-    from ganlab_evaluate.folders import images_of
+    from ganlab.engine import examples_of, make
 
-    from ganlab.engine import examples_of
-
-    images = images_of(folder, side)
+    images = make(Recipe("datasets", "image_folder", {"path": str(folder), "size": side}))
     count = int(images.size or 0)
     numbers = np.random.default_rng(0).permutation(count)[:most]
     return SampleRows(examples_of(images, np.sort(numbers), 0), count, (-1.0, 1.0))

@@ -1,21 +1,17 @@
-"""The semidefinite bound of a chain's Lipschitz constant, by matrices of one layer at a time.
+"""The semidefinite bound of a network's Lipschitz constant, by matrices of what passes between two layers at a time.
 
 LipSDP (Fazlyab, Robey, Hassani, Morari and Pappas, "Efficient and accurate estimation of Lipschitz constants for deep
-neural networks", 2019) with a multiplier for each unit, solved for the chain's own structure. Of a difference of two
-inputs, let `Y` be a matrix such that the difference `v` after some stages always has `v' Y^-1 v <= |input|^2`; the
-identity before the first. A stage `v -> activation(W v)` with slopes `centre +- radius` adds for every unit an unknown
-part no larger than `radius` times its input, and with any positive weights `r` for which `R - S` is positive definite,
-`R = diag(r)` and `S = W Y W'`,
+neural networks", 2019), solved for the network's own structure. Of a difference of two inputs that is no longer than
+one, the vectors that later layers need are `T c + N d`, with an unknown c with `c' K^-1 c + d' Q^-1 d <= 1`; before the
+first layer T and K are the identity. An activation of `W x` with slopes `centre +- radius` takes any weights q for
+which `diag(q) - W Y W'` is positive definite. With Y = T K T' + N Q N' and G = W' diag(q)^-1 W,
 
-    Y_next = centre (R (R - S)^-1 R - R) centre + radius R radius.
+    K_next = (1 - Y G)^-1 Y,  T_next = [1; centre W],  N_next = [0; radius],  Q_next = diag(q).
 
-The score's slope is at most `sqrt(last' Y last)`. Every choice of `r` gives a sound bound; the best one is that of the
-semidefinite program. The bound is convex in all `r`, and is lowered here by L-BFGS. For activations that sort groups,
-all that is used is that a group's output changes no more than its input, so that a group shares one `r`. Units of
-radius zero, of branches that are passed on, take no part in R: with P the inverse of R - S on the others and zero
-elsewhere, the first term is
-
-    centre (S + S P S) centre.
+Units of radius zero take no part in G and N. The slope of a score s is at most `sqrt(s Y s')`. Every choice of q gives
+a sound bound; the best one is that of the semidefinite program. Its square is convex in all q, and is lowered here by
+L-BFGS. For activations that sort groups, all that is used is that a group's output changes no more than its input, so
+that a group shares one q. Matrices may be those of a Fourier transform, one for each frequency (`waves`).
 """
 
 from __future__ import annotations
@@ -25,21 +21,24 @@ import functools
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from ganlab_certify.chains import Chain, Stage
+from ganlab_certify.chains import Chain
 
 # Steps that L-BFGS remembers, and those in which it must have made progress.
 _MEMORY, _PATIENCE = 12, 10
 # Weights without a bound count as worse than the last ones by this: little, because the line search interpolates and
 # would come back to nearly where it was.
 _WORSE = 0.05
-# Where `R - S` is nearly singular, as at the best weights, descent is slow. So a barrier, minus the logarithm of its
+# Where `1 - Y G` is nearly singular, as at the best weights, descent is slow. So a barrier, minus the logarithm of its
 # determinant, keeps away from there, and is lowered in these steps: about the share by which the bound is too large.
 _BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
-# What R - S must have left of R, so that rounding in float64 is far below the margin that the bound is raised by.
+# What `1 - Y G` must have left of 1, so that rounding in float64 is far below the margin that the bound is raised by.
 POSITIVE, MARGIN = 1e-8, 1e-6
+# Of the norm that stands for the largest of the labels.
+_POWER = 32
 
 
 def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float = 1e-5) -> float:
@@ -55,19 +54,161 @@ def semidefinite_bound(chain: Chain, *, seconds: float = 60.0, tolerance: float 
     """
     if not all(np.isfinite(each).all() for each in (chain.last, *(stage.matrix for stage in chain.stages))):
         return math.inf
-    if not chain.last.any():
-        return 0.0
-    if not chain.stages:
+    if not chain.last.any() or not chain.stages:
         return float(np.linalg.norm(chain.last)) * (1 + MARGIN)
-    end, logs = time.monotonic() + seconds, _first(chain.stages)
-    best = _value(chain, logs)[0]
-    units = sum(len(stage.bias) for stage in chain.stages)
-    for weight in _BARRIERS:
-        logs = descended(functools.partial(_value, chain, barrier=weight / units), logs, end, tolerance)
-        best = min(best, _value(chain, logs)[0])
-        if time.monotonic() > end:
-            break
-    return math.exp(best) * (1 + MARGIN)
+    _, bounds = program_of(chain).lowered(time.monotonic() + seconds, _BARRIERS, tolerance)
+    return float(bounds[0])
+
+
+def program_of(chain: Chain) -> Program:
+    """The program of a chain, with a weight for each unit or sorted group."""
+    steps = []
+    for stage in chain.stages:
+        free = np.arange(int(np.count_nonzero(stage.radius))) // stage.group
+        steps.append(Step(stage.matrix[None], np.zeros(stage.matrix.shape[1], bool), stage.centre, stage.radius, free))
+    return Program(steps, chain.last[None, None], np.ones(1))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A layer at each frequency, behind which are some of the numbers alive before it, then its own.
+
+    Attributes:
+        rows: W, `(frequencies, units, numbers alive before)`.
+        keep: Which of these numbers are alive behind it.
+        centre: The middle of each unit's slopes, `(units,)`.
+        radius: Half the width of each unit's slopes, `(units,)`.
+        groups: The weight of each unit of another radius than zero, numbers from 0 on.
+    """
+
+    rows: np.ndarray
+    keep: np.ndarray
+    centre: np.ndarray
+    radius: np.ndarray
+    groups: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Passed:
+    """An activation on the way, and what the gradient by its weights needs: W, T, N, q and the next K."""
+
+    groups: np.ndarray
+    rows: np.ndarray
+    map: np.ndarray
+    noise: np.ndarray
+    weights: np.ndarray
+    inner: np.ndarray
+
+
+class Program:
+    """A network's matrices at each frequency, and the bound as a function of the weights."""
+
+    def __init__(self, steps: Sequence[Step], score: np.ndarray, shares: np.ndarray) -> None:
+        """Takes the score's rows `(frequencies, labels, numbers alive)` and how much each frequency counts."""
+        self.steps, self._score, self.shares = steps, score, shares
+        self._units = sum(len(step.groups) for step in steps)
+
+    def lowered(self, end: float, barriers: Sequence[float], tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+        """The logarithms of the best weights found until a time, and the bounds that they give, raised for rounding."""
+        logs, best, _, _ = self.evaluated(None)
+        chosen = logs
+
+        def function(there: np.ndarray, barrier: float) -> tuple[float, np.ndarray]:
+            nonlocal best, chosen
+            if time.monotonic() > end:
+                raise StopIteration
+            _, found, value, gradient = self.evaluated(there, barrier)
+            if found.max() < best.max():
+                best, chosen = found, there.copy()
+            return value, gradient
+
+        for weight in barriers:
+            with contextlib.suppress(StopIteration):
+                logs = descended(functools.partial(function, barrier=weight / self._units), logs, end, tolerance)
+        return chosen, best * (1 + MARGIN)
+
+    def evaluated(
+        self, logs: np.ndarray | None, barrier: float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        """Weights, bounds for each label, nearly the logarithm of the largest with the barrier, and its gradient.
+
+        The bounds are infinite if the weights are too small or too large. Without weights it chooses those with which
+        each layer alone is bounded by its norm.
+        """
+        passed, chosen, at, walls, size = list[_Passed](), list[np.ndarray](), 0, 0.0, self.steps[0].rows.shape[2]
+        map_ = inner = np.broadcast_to(np.eye(size), (len(self.shares), size, size))
+        noise, q = map_[:, :, :0], np.zeros(0)
+        for step in self.steps:
+            picked = np.eye(len(step.keep))[step.keep]
+            both = np.concatenate([_everywhere(picked, step.rows), step.centre[:, None] * step.rows], axis=1)
+            if not len(step.groups):
+                map_, noise = both @ map_, both @ noise
+                continue
+            free, eye = np.flatnonzero(step.radius), np.eye(map_.shape[1])
+            squared = map_ @ inner @ _turned(map_) + (noise * q) @ _turned(noise)
+            rows, trace = step.rows[:, free], np.trace(squared, axis1=1, axis2=2).real[:, None, None]
+            try:
+                root = np.linalg.cholesky(squared + 1e-12 * trace * eye)
+                seen, count = rows @ root, int(step.groups[-1]) + 1
+                if logs is None:
+                    norm = max(float(np.linalg.eigvalsh(_turned(seen) @ seen).max()), np.finfo(float).tiny)
+                    # Of sorted groups, whose centre is zero, the least are the best.
+                    chosen.append(np.full(count, math.log((2.0 if step.centre.any() else 1.001) * norm)))
+                weights = np.exp(chosen[-1] if logs is None else logs[at : at + count])[step.groups]
+                at += count
+                factor = np.linalg.cholesky((1 - POSITIVE) * eye - _turned(seen) @ (seen / weights[:, None]))
+            except np.linalg.LinAlgError:
+                return _unbounded(logs)
+            walls -= float(self.shares @ np.log(np.diagonal(factor, axis1=1, axis2=2).real).sum(axis=1)) * 2
+            half = np.linalg.solve(factor, _turned(root))
+            passed.append(_Passed(step.groups, rows, map_, noise, weights, inner := _turned(half) @ half))
+            spread = np.concatenate([np.zeros((len(picked), len(free))), np.diag(step.radius)[:, free]])
+            map_, noise, q = both, _everywhere(spread, both), weights
+        along, rest = self._score @ map_, self._score @ noise
+        squares = self.shares @ ((along @ inner * along.conj()).real.sum(axis=2) + (np.abs(rest) ** 2 @ q))
+        if not np.isfinite(squares).all():
+            return _unbounded(logs)
+        # The largest of all labels, nearly: two may take turns, and their maximum has a kink there.
+        largest = max(float(squares.max()), np.finfo(float).tiny)
+        powers = (squares / largest) ** _POWER
+        total, shares = largest * powers.sum() ** (1 / _POWER), self.shares[:, None, None]
+        by_label = powers / (powers.sum() * np.maximum(squares, np.finfo(float).tiny))
+        back = _turned(self._score) @ (by_label[:, None] * self._score) * shares / 2
+        gradient = self._gradient(passed, map_, noise, back, barrier)
+        logs = np.concatenate([*chosen, np.zeros(0)]) if logs is None else logs
+        return logs, np.sqrt(squares), math.log(total) / 2 + barrier * walls, gradient
+
+    def _gradient(
+        self, passed: list[_Passed], map_: np.ndarray, noise: np.ndarray, back: np.ndarray, barrier: float
+    ) -> np.ndarray:
+        """The gradient by the logarithms of weights; `back` is that by the last Y, Hermitian matrices."""
+        parts, shares = [np.zeros(0)], barrier * self.shares[:, None, None]
+        for step in passed[::-1]:
+            by_inner, rows, q = _turned(map_) @ back @ map_, step.rows, step.weights
+            across = rows @ step.inner / q[:, None]
+            by_q = (noise.conj() * (back @ noise)).real.sum(axis=(0, 1))
+            by_q -= (across @ by_inner * across.conj() + shares * across * rows.conj() / q[:, None]).real.sum(
+                axis=(0, 2)
+            )
+            parts.append(np.bincount(step.groups, by_q * q))
+            gram = _turned(rows) @ (rows / q[:, None])
+            turn = np.eye(gram.shape[1]) + gram @ step.inner
+            back = turn @ by_inner @ _turned(turn) + shares * (turn @ gram)
+            map_, noise = step.map, step.noise
+        return np.concatenate(parts[::-1])
+
+
+def _unbounded(logs: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+    logs = np.zeros(0) if logs is None else logs
+    return logs, np.full(1, math.inf), math.inf, np.zeros_like(logs)
+
+
+def _turned(matrices: np.ndarray) -> np.ndarray:
+    return matrices.conj().swapaxes(-1, -2)
+
+
+def _everywhere(matrix: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(matrix, (len(like), *matrix.shape))
 
 
 def descended(
@@ -107,74 +248,3 @@ def descended(
     with contextlib.suppress(StopIteration):
         minimize(bounded, logs, jac=True, method="L-BFGS-B", callback=look, options=options)
     return reached
-
-
-def _first(stages: Sequence[Stage]) -> np.ndarray:
-    """Logarithms of weights with which each stage alone is bounded by the norm of its matrix."""
-    squared, logs = np.eye(stages[0].matrix.shape[1]), []
-    for stage in stages:
-        s = stage.matrix @ squared @ stage.matrix.T
-        largest = max(float(np.linalg.eigvalsh(s)[-1]), np.finfo(float).tiny)
-        r = np.full(len(s), (1.0 + 1e-3 if stage.group > 1 else 2.0) * largest)
-        squared, _ = _next(stage, s, r)
-        logs.append(np.log(r[:: stage.group]))
-    return np.concatenate(logs)
-
-
-def _next(stage: Stage, s: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The next stage's `Y`, and P.
-
-    Raises:
-        LinAlgError: These weights are too small.
-    """
-    from scipy.linalg import cho_factor, cho_solve
-
-    free = np.flatnonzero(stage.radius)
-    among = s[np.ix_(free, free)]
-    np.linalg.cholesky(np.diag((1 - POSITIVE) * r[free]) - among)
-    factor = cho_factor(np.diag(r[free]) - among, lower=True, check_finite=False)
-    inverse = np.zeros_like(s)
-    inverse[np.ix_(free, free)] = cho_solve(factor, np.eye(len(free)), check_finite=False)
-    inverse = (inverse + inverse.T) / 2
-    middle = s + s @ inverse @ s
-    return stage.centre[:, None] * middle * stage.centre + np.diag(stage.radius**2 * r), inverse
-
-
-def _value(chain: Chain, logs: np.ndarray, barrier: float = 0.0) -> tuple[float, np.ndarray]:
-    """Half the logarithm of the squared bound, and its gradient; infinity where the weights are too small or too large.
-
-    Args:
-        chain: The chain.
-        logs: The logarithms of the weights.
-        barrier: The weight of `log det R - log det (R - S)` of all stages, which is added.
-    """
-    squared = np.eye(chain.inputs)
-    kept, at, walls = [], 0, 0.0
-    for stage in chain.stages:
-        groups = len(stage.bias) // stage.group
-        r = np.exp(np.repeat(logs[at : at + groups], stage.group))
-        at += groups
-        s = stage.matrix @ squared @ stage.matrix.T
-        try:
-            squared, inverse = _next(stage, (s + s.T) / 2, r)
-        except np.linalg.LinAlgError:
-            return math.inf, np.zeros_like(logs)
-        if barrier:
-            free = np.flatnonzero(stage.radius)
-            walls += float(np.log(r[free]).sum() + np.linalg.slogdet(inverse[np.ix_(free, free)])[1])
-        kept.append((r, (s + s.T) / 2, inverse))
-    total = float(chain.last @ squared @ chain.last)
-    if not (math.isfinite(total) and total > 0):
-        return math.inf, np.zeros_like(logs)
-    # Backwards: `back` is the derivative by the stage's Y, a symmetric matrix.
-    back, gradients = np.outer(chain.last, chain.last) / (2 * total), []
-    for stage, (r, s, inverse) in zip(chain.stages[::-1], kept[::-1], strict=True):
-        of_middle = stage.centre[:, None] * back * stage.centre
-        across = inverse @ s
-        onward = of_middle + across @ of_middle  # (1 + P S) times it
-        by_s = onward + onward @ across.T + barrier * inverse
-        by_r = stage.radius**2 * np.diag(back) - np.einsum("ij,jk,ik->i", across, of_middle, across, optimize=True)
-        by_r = (by_r - barrier * np.diag(inverse)) * r + barrier * (stage.radius > 0)
-        gradients.append(by_r.reshape(-1, stage.group).sum(axis=1))
-        back = stage.matrix.T @ by_s @ stage.matrix
-    return math.log(total) / 2 + barrier * walls, np.concatenate(gradients[::-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +11,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ganlab import ConfigError, Dataset, IncompatibleError
+from ganlab import Dataset, IncompatibleError
 from ganlab.commands import Override, Recipe, arguments, plugins, selector_of
 from ganlab.engine import diagnosed, load, make, measured, recipe_of, unique_names
-from ganlab.files import line, walk
+from ganlab.files import line
 from ganlab_evaluate.counting import Counting
 from ganlab_evaluate.published import Asked
 
 # The dataset that reads a folder of images.
 _FOLDERS = "image_folder"
-_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 _NEEDS = ("dataset", "evaluators")
 
 
@@ -65,8 +63,8 @@ def evaluate_folder(
         ConfigError: A folder or a parameter is wrong.
         IncompatibleError: An evaluator asks for more samples than there are images.
     """
-    side = size or _side_of(folder)
-    images = images_of(folder, side)
+    images = _images(folder, size)
+    side = images.sample_shape[0]
     reference = [Override(f"experiment.dataset={against}", f"--against {against!r}")]
     real = str(folder) if published is not None and published.reference is not None else against
     if not against.startswith("@"):
@@ -93,9 +91,8 @@ def evaluate_folder(
     )
 
 
-def images_of(folder: Path, side: int | None) -> Dataset:
-    """The images of a folder, brought to squares of this side; None for that of the first one."""
-    given = [f"path={folder}", f"size={side or _side_of(folder)}"]
+def _images(folder: Path, side: int | None) -> Dataset:
+    given = [f"path={folder}", f"size={side}"]
     images: Dataset = make(Recipe("datasets", _FOLDERS, arguments("datasets", _FOLDERS, given, "--folder")))
     return images
 
@@ -144,16 +141,3 @@ def _with_fewer(evaluator: Any, images: int) -> str:
     if recipe is None or "samples" not in plugins.component(recipe.kind, recipe.name).signature.parameters:
         return "Let it draw fewer, or give more images."
     return f"Set its number of samples lower: --param {recipe.selector}.samples={images}."
-
-
-def _side_of(folder: Path) -> int:
-    """The shorter side of the first image of a folder, which is the side of its central square."""
-    found = walk(folder) if folder.is_dir() else ()
-    for file in sorted(Path(at, name) for at, _, names in found for name in names):
-        if file.suffix.lower() in _SUFFIXES and file.is_file():
-            try:
-                pixels = tf.io.decode_image(tf.io.read_file(os.fspath(file)), expand_animations=False)
-            except tf.errors.OpError as error:
-                raise ConfigError(f"--folder: {line(file)} cannot be decoded: {line(error.message)}") from None
-            return int(min(pixels.shape[:2]))
-    raise ConfigError(f"--folder {str(folder)!r} has no image in or below it: no {', '.join(_SUFFIXES)} file.")

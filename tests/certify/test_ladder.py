@@ -4,11 +4,12 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_certify.attacks import tiled_constant
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.boxes import within
 from ganlab_certify.keras_networks import network_of
 from ganlab_certify.patterns import exact_constant
-from ganlab_certify.semidefinite import _first, _value, semidefinite_bound
+from ganlab_certify.semidefinite import program_of, semidefinite_bound
 from ganlab_certify.splitting import _bounds, split_bound
 from scipy.optimize import minimize
 
@@ -116,19 +117,21 @@ def test_the_least_slopes_of_activations(name):
 
 @pytest.mark.parametrize("name", ["tanh", "leaky", "sorted in threes"])
 def test_the_gradient_of_the_semidefinite_bound(name):
-    chain = chained(CRITICS[name]())
-    logs = _first(chain.stages) + np.linspace(0.5, 1.0, len(_first(chain.stages)))
-    logs[-len(chain.stages[-1].bias) :] += 1.0  # the larger matrices of earlier weights need larger ones behind
-    value, gradient = _value(chain, logs)
+    program = program_of(chained(CRITICS[name]()))
+    logs = program.evaluated(None)[0]
+    logs += np.linspace(0.5, 1.0, len(logs))
+    logs[-len(program.steps[-1].radius) :] += 1.0  # the larger matrices of earlier weights need larger ones behind
+    _, _, value, gradient = program.evaluated(logs, 0.1)
     assert np.isfinite(value)
-    differences = [(_value(chain, logs + d)[0] - _value(chain, logs - d)[0]) / 2e-6 for d in 1e-6 * np.eye(len(logs))]
+    ends = [[program.evaluated(logs + d, 0.1)[2] for d in e * np.eye(len(logs))] for e in (1e-6, -1e-6)]
+    differences = (np.array(ends[0]) - ends[1]) / 2e-6
     np.testing.assert_allclose(gradient, differences, atol=1e-7)
 
 
 def test_weights_that_overflow_have_no_bound():
-    chain = chained(CRITICS["relu"]())
+    program = program_of(chained(CRITICS["relu"]()))
     with np.errstate(over="ignore", invalid="ignore"):
-        assert _value(chain, _first(chain.stages) + 800.0)[0] == np.inf
+        assert program.evaluated(program.evaluated(None)[0] + 800.0)[2] == np.inf
 
 
 def lipsdp(matrices, last, logs):
@@ -261,6 +264,20 @@ def test_an_attack_finds_the_steepest_piece():
     found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500, spread=1.0), steps=50)
     lower, upper = exact_constant(chained(model))
     assert 0.95 * lower <= found <= upper * (1 + 1e-4)
+
+
+def test_an_attack_by_tiles_finds_where_all_places_are_steep():
+    kernel = np.random.default_rng(0).normal(size=(2, 2, 3, 1)).astype(np.float32)
+
+    def scores(x, labels):
+        rectified = tf.nn.relu(tf.nn.conv2d(x, kernel, 2, "VALID") - 3.0)
+        return tf.reduce_mean(rectified, axis=[1, 2, 3]) * tf.gather([1.0, 3.0, -2.0], labels)
+
+    starts = np.random.default_rng(1).normal(size=(64, 8, 8, 3))
+    # Sixteen places are averaged, each with the same slope.
+    steepest = 3.0 * np.linalg.norm(kernel) * np.sqrt(16) / 16
+    assert tiled_constant(scores, starts, 3, seconds=2) == pytest.approx(steepest, rel=1e-5)
+    assert tiled_constant(scores, starts[:, :7], 3, seconds=2) == 0.0
 
 
 def test_critics_that_are_not_understood_say_so():

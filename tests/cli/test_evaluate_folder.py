@@ -87,7 +87,7 @@ def test_a_dataset_may_be_the_reference(folders):
         (["--folder", "{fake}", "--against", "{real}", *WEIGHTS, "--metrics", "fid,mmd"], "there is no 'mmd'"),
         (["--folder", "{fake}", "--against", "a.npz", *WEIGHTS, "--metrics", "is,kid"], "kid compares images"),
         (["--folder", "{fake}", "--against", "a.npz", *WEIGHTS, "--save-statistics", "b.npz"], "Leave one of them"),
-        (["--folder", "{real}/none", "--against", "{real}", *PIXELS], "has no image in or below it"),
+        (["--folder", "{real}/none", "--against", "{real}", *PIXELS], "is not there"),
         (["--folder", "{fake}", "--against", "{real}/none", *PIXELS], "is not there"),
         (["--folder", "{real}/../odd", "--against", "{real}", *PIXELS], "cannot be decoded"),
         (["--folder", "{fake}", "--against", "@datasets.nothing()", *PIXELS], "nothing"),

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import ganlab
 from ganlab import fingerprints
 from ganlab.bounds import Ge, Local, Lt
+from ganlab.files import line
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.broken_files import suspicious, undecodable
 from ganlab_builtin.datasets.checks import existing, refusal
@@ -42,7 +43,7 @@ class ImageFolder(ganlab.Dataset):
         self,
         *,
         path: Annotated[str, Local()],
-        size: Annotated[int, Ge(1), Lt(2**31)] = 64,
+        size: Annotated[int, Ge(1), Lt(2**31)] | None = 64,
         channels: int = 3,
         skip_broken: bool = False,
     ) -> None:
@@ -50,7 +51,7 @@ class ImageFolder(ganlab.Dataset):
 
         Args:
             path: The folder; a relative path is from the working directory.
-            size: The side of the images in pixels.
+            size: The side of the images in pixels; None for that of the first one's central square.
             channels: 3 for colour, where grey files get three equal channels, or 1 for grey, where colours become
                 their luma (ITU-R BT.601).
             skip_broken: Whether to leave out files that cannot be decoded, with a warning that counts them. For that
@@ -69,7 +70,8 @@ class ImageFolder(ganlab.Dataset):
             raise refusal("image_folder", "path", path, f"has no image: no {', '.join(_SUFFIXES)} file in or below it.")
         # Names are bytes to the operating system, and need not be valid text.
         self._root = os.fsencode(root) + b"/"
-        self.sample_shape = (size, size, channels)
+        side = _side_of(root / files[0]) if size is None else size
+        self.sample_shape = (side, side, channels)
         broken = self._broken(files, every=skip_broken)
         self.skipped = len(broken)
         if broken:
@@ -147,6 +149,15 @@ class ImageFolder(ganlab.Dataset):
         else:
             pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
         return tf.ensure_shape(square(from_bytes(pixels), size, self.filter), self.sample_shape)
+
+
+def _side_of(file: Path) -> int:
+    try:
+        pixels = tf.io.decode_image(tf.io.read_file(os.fspath(file)), expand_animations=False)
+    except tf.errors.OpError as error:
+        said = f"{line(file)} cannot be decoded: {line(error.message)}"
+        raise ganlab.ConfigError(f"datasets.image_folder: {said}") from None
+    return int(min(pixels.shape[:2]))
 
 
 def _listed(names: set[str]) -> str:
