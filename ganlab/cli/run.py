@@ -101,8 +101,8 @@ def run(
     if dry_run:
         say(render(experiment, defaults=True), nl=False)
         return
-    ctx.meta.get(TRAINED, lambda path: None)(path)
     how = {"resume": resume is not None, "resume_or_start": resume_or_start is not None}
+    ctx.meta.get(TRAINED, lambda path, again: None)(path, how["resume_or_start"])
     finished = _train(experiment, path, allow_changes=allow_changes, profile=profile, **how)
     info = finished.info
     interrupted = info.get("status") == "interrupted"

@@ -12,7 +12,9 @@ __all__ = ["ganlab_open_runs"]
 
 
 @ganlab.hookimpl
-def ganlab_open_runs(address: str, use: str) -> AbstractContextManager[tuple[Path, Callable[[Path], None]]] | None:
+def ganlab_open_runs(
+    address: str, use: str
+) -> AbstractContextManager[tuple[Path, Callable[[Path, bool], None]]] | None:
     """Opens any address that fsspec knows."""
     from ganlab_remote import opening
     from ganlab_remote.addresses import is_known

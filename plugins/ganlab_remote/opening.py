@@ -24,7 +24,7 @@ from ganlab_remote.mirroring import Mirror, Mirroring, recorded
 RUNS = Path("runs")
 _WAIT_SECONDS = 0.2
 
-Opened = tuple[Path, Callable[[Path], None]]
+Opened = tuple[Path, Callable[[Path, bool], None]]
 
 
 @contextlib.contextmanager
@@ -33,25 +33,25 @@ def opened(address: str, use: str) -> Iterator[Opened]:
     if use == "create":
         root = Remote(address)
         root.check_writable()
-        with _mirrored(RUNS, lambda path: _new(root, path)) as opened:
+        with _mirrored(RUNS, lambda path, again: _created(root, path, again)) as opened:
             yield opened
     elif use == "resume":
-        mirror, folder = _resumed(Remote(address))
-        with _mirrored(folder, lambda path: mirror) as opened:
+        mirror, folder = _resumed(Remote(address), start=False)
+        with _mirrored(folder, lambda path, again: mirror) as opened:
             yield opened
     else:
         parts = address.split("/")
         first = next((n for n, part in enumerate(parts) if n > 2 and glob.has_magic(part)), len(parts))
         with cached("/".join(parts[:first]), checkpoints=use != "list") as folder:
-            yield folder.joinpath(*parts[first:]), lambda path: None
+            yield folder.joinpath(*parts[first:]), lambda path, again: None
 
 
 @contextlib.contextmanager
-def _mirrored(folder: Path, mirror_of: Callable[[Path], Mirror]) -> Iterator[Opened]:
+def _mirrored(folder: Path, mirror_of: Callable[[Path, bool], Mirror]) -> Iterator[Opened]:
     """Context manager: mirrors the run that is trained in the block, and sends its last state at the end."""
     started: list[Mirroring] = []
     try:
-        yield folder, lambda path: started.append(Mirroring(mirror_of(path), path))
+        yield folder, lambda path, again: started.append(Mirroring(mirror_of(path, again), path))
     finally:
         error = sys.exc_info()[1]
         for mirroring in started:
@@ -65,16 +65,19 @@ def _mirrored(folder: Path, mirror_of: Callable[[Path], Mirror]) -> Iterator[Ope
                 warn(str(failure))  # the error is that of the run
 
 
-def _new(root: Remote, path: Path) -> Mirror:
-    mirror = Mirror(root.below(path.relative_to(RUNS).as_posix()), path)
+def _created(root: Remote, path: Path, again: bool) -> Mirror:
+    remote = root.below(path.relative_to(RUNS).as_posix())
+    if again:
+        return _resumed(remote, start=True)[0]
+    mirror = Mirror(remote, path)
     if mirror.begin() is not None:
         where = line(mirror.remote.address)
         raise RunError(f"{where} has a run already. Choose another name, or resume it: --resume {where}")
     return mirror
 
 
-def _resumed(remote: Remote) -> tuple[Mirror, Path]:
-    """Takes a run from its mirror, unless its folder here is where the newest state was sent from."""
+def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
+    """Takes a run from its mirror, unless its folder here sent the newest state, or there is none and it may start."""
     names = remote.address.partition("://")[2].split("/")[-2:]
     if len(names) < 2 or not all(map(is_name, names)):
         raise RunError(f"{line(remote.address)} is not the address of a run, which ends in EXPERIMENT/NAME.")
@@ -83,6 +86,8 @@ def _resumed(remote: Remote) -> tuple[Mirror, Path]:
     mirror = Mirror(remote, folder)
     with _alone(folder.parent):
         state = mirror.begin()
+        if start and state is None and recorded(folder) is None:
+            return mirror, folder  # new, or ended before anything was sent
         if _is_here(remote, folder, state):
             if RunDirectory(folder).info.get("status") == "completed":  # which ganlab refuses to resume
                 mirror.send()

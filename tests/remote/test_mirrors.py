@@ -354,6 +354,22 @@ def test_a_folder_here_is_used_if_it_sent_the_newest_state_and_moved_aside_if_it
     assert mirrored(aside) == newer
 
 
+def test_a_run_that_is_repeated_goes_on_from_its_mirror_or_starts_without_one(here):
+    folder = here / "runs" / "e" / "a"
+    for fill in (lambda: None, lambda: shutil.copytree(here / "run", folder)):  # ended before anything was sent
+        fill()
+        with opened("memory://b/runs", "create") as (runs, trained):
+            trained(runs / "e" / "a", True)
+    mirror(folder).send()
+    sent = mirrored(folder)
+    shutil.rmtree(here / "runs")
+    with opened("memory://b/runs", "create") as (runs, trained):
+        with pytest.raises(RunError, match="memory://b/runs/e/a has a run already"):
+            trained(runs / "e" / "a", False)
+        trained(runs / "e" / "a", True)
+        assert mirrored(folder) == sent
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [

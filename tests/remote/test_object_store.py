@@ -139,10 +139,11 @@ def until(process, holds, seconds=120):
 
 def test_killed_and_stopped_on_many_machines_equals_never_stopped_and_loses_no_reported_step(store, tmp_path):
     assert start(tmp_path / "quiet", "../toy.gin", "--name", "a").wait(300) == 0
-    drawn, words = random.Random(7), ["../toy.gin", "--runs", "s3://bucket/x", "--name", "a"]
+    drawn = random.Random(7)
+    repeated = ["../toy.gin", "--runs", "s3://bucket/x", "--resume-or-start", "a"]
     for number, sent in enumerate([signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, None]):
         machine = tmp_path / f"machine-{number}"
-        process = start(machine, *words)
+        process = start(machine, *(["--resume", "s3://bucket/x/toy/a"] if number % 2 else repeated))
         if sent is not None:
             goal = 60 + max(reported(tmp_path / f"machine-{number - 1}"), 0)
             until(process, lambda at=machine, goal=goal: reported(at) >= goal)
@@ -151,7 +152,7 @@ def test_killed_and_stopped_on_many_machines_equals_never_stopped_and_loses_no_r
         code = process.wait(300)
         assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, None: 0}[sent], (machine / "log").read_text()
         assert max(mirrored_steps(tmp_path / f"reader-{number}")) >= reported(machine) > 0
-        words = ["--resume", "s3://bucket/x/toy/a"]
+    assert start(tmp_path / "once-more", *repeated).wait(300) == 0
     assert "Mirror: s3://bucket/x/toy/a has step 600." in (machine / "log").read_text()
     assert figures(machine / "runs" / "toy" / "a") == figures(tmp_path / "quiet" / "runs" / "toy" / "a")
 
