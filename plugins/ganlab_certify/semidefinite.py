@@ -182,7 +182,7 @@ class Program:
         self, passed: list[_Passed], map_: np.ndarray, noise: np.ndarray, back: np.ndarray, barrier: float
     ) -> np.ndarray:
         """The gradient by the logarithms of weights; `back` is that by the last Y, Hermitian matrices."""
-        parts, shares = [np.zeros(0)], barrier * self.shares[:, None, None]
+        parts, shares = list[np.ndarray]([np.zeros(0)]), barrier * self.shares[:, None, None]
         for step in passed[::-1]:
             by_inner, rows, q = _turned(map_) @ back @ map_, step.rows, step.weights
             across = rows @ step.inner / q[:, None]
