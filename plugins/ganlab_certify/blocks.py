@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from ganlab_certify.chains import UnsuitableError
 from ganlab_certify.networks import Network
@@ -41,17 +43,12 @@ class _Inner:
 
     def between(self, left: Any) -> np.ndarray:
         """`left K left'` for a sparse matrix."""
-        from scipy.linalg import solve_triangular
-
-        half = solve_triangular(
-            self.factor, np.ascontiguousarray((left @ self.seen.T).T), lower=True, check_finite=False
-        )
+        seen = np.ascontiguousarray((left @ self.seen.T).T)
+        half = solve_triangular(self.factor, seen, lower=True, check_finite=False)
         return left @ (left @ self.squared).T + half.T @ half
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """`K vector`."""
-        from scipy.linalg import cho_solve
-
         solved = cho_solve((self.factor, True), self.seen @ vector, check_finite=False)
         return self.squared @ vector + self.seen.T @ solved
 
@@ -101,8 +98,6 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
 
     Without weights it chooses those with which each layer alone is bounded by its norm.
     """
-    from scipy import sparse
-
     chosen, at, passed, live = [], 0, list[_Passed](), [0]
     map_, noise = sparse.identity(network.sizes[0], format="csr"), sparse.csr_matrix((network.sizes[0], 0))
     inner: _Inner | None = None
@@ -112,9 +107,8 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
     for place, number in enumerate(order):
         node = network.nodes[number]
         rows = _over(node.before.of, live, sizes)
-        needed = set(network.score.of).union(*(network.nodes[later].before.of for later in order[place + 1 :]))
-        kept = [vector for vector in live if vector in needed]
-        keep = _kept(live, kept, sizes)
+        kept, keep = network.kept(live, order[place + 1 :])
+        keep = sparse.identity(len(keep), format="csr")[keep]
         if node.stage is None:
             both = sparse.vstack([keep, rows], format="csr")
             map_, noise, live = both @ map_, both @ noise, [*kept, number + 1]
@@ -159,12 +153,9 @@ def _conditioned(
     squared: np.ndarray, rows: Any, channels: np.ndarray, groups: int, logs: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, _Inner | None]:
     """Weights by channel and by unit, and the next K; None for K if the weights are too small."""
-    from scipy import sparse
-    from scipy.linalg import cholesky
-
     if rows.shape[0] > squared.shape[0]:
         # K is root (1 - G)^-1 root' with G = root' W' diag(q)^-1 W root, and 1 + G (1 - G)^-1 = (1 - G)^-1.
-        root = _root(squared)
+        root = np.linalg.cholesky(squared + 1e-12 * float(np.trace(squared)) * np.eye(len(squared)))
         if logs is None:
             logs = np.full(groups, math.log(2.0 * _norm(root.T @ (rows.T @ rows @ root))))
         q = np.exp(logs)[channels]
@@ -185,12 +176,6 @@ def _conditioned(
         return logs, q, None
 
 
-def _root(squared: np.ndarray) -> np.ndarray:
-    """A matrix whose square is at least this one, and hardly more."""
-    raised = squared + 1e-12 * float(np.trace(squared)) * np.eye(len(squared))
-    return np.linalg.cholesky(raised)
-
-
 def _norm(matrix: np.ndarray) -> float:
     """The largest eigenvalue of a positive matrix, nearly: it only starts a search."""
     vector, length = np.random.default_rng(0).standard_normal(len(matrix)), 1.0
@@ -202,8 +187,6 @@ def _norm(matrix: np.ndarray) -> float:
 
 def _dense(map_: Any, inner: _Inner | None, noise: Any, weights: np.ndarray) -> np.ndarray:
     """`T K T' + N Q N'`; K is the identity at first."""
-    from scipy import sparse
-
     if map_.shape[0] > _WIDEST:
         raise UnsuitableError(f"{map_.shape[0]:,} numbers pass between two layers, more than {_WIDEST:,}")
     squared = (map_ @ map_.T).toarray() if inner is None else inner.between(map_)
@@ -231,18 +214,6 @@ def order_of(network: Network) -> list[int]:
 
 def _over(of: Any, live: list[int], sizes: list[int]) -> Any:
     """Blocks as one sparse matrix over the live vectors."""
-    from scipy import sparse
-
     height = next(iter(of.values())).shape[0]
-    empty = {at: sparse.csr_matrix((height, sizes[at])) for at in live if at not in of}
-    return sparse.hstack([sparse.csr_matrix(of[at]) if at in of else empty[at] for at in live], format="csr")
-
-
-def _kept(live: list[int], kept: list[int], sizes: list[int]) -> Any:
-    """The sparse matrix that picks some of the live vectors."""
-    from scipy import sparse
-
-    picked = [
-        sparse.identity(sizes[at], format="csr") if at in kept else sparse.csr_matrix((0, sizes[at])) for at in live
-    ]
-    return sparse.block_diag(picked, format="csr")
+    blocks = [of[at] if at in of else sparse.csr_matrix((height, sizes[at])) for at in live]
+    return sparse.hstack(blocks, format="csr")

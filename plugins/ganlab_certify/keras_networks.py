@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ganlab.functional import named_weights
 from ganlab.lazy import keras
@@ -44,7 +44,7 @@ def network_of(critic: keras.Model, weights: Mapping[str, Any]) -> Network:
         raise UnsuitableError("it has other inputs than an example and a label, or cannot be followed")
     size, classes = math.prod(tuple(inputs[0].shape[1:])), 1 if len(inputs) == 1 else int(inputs[1].shape[1])
     walk = _Walk(value, size)
-    given = [Affine({0: _sparse().identity(size, format="csr")}, np.zeros((1, size)))]
+    given = [Affine({0: sparse.identity(size, format="csr")}, np.zeros((1, size)))]
     outputs = walk.model(critic, [*given, *([Affine({}, np.eye(classes))] if classes > 1 or len(inputs) == 2 else [])])
     named = getattr(critic, "_outputs_struct", None)
     at = 0 if not isinstance(named, dict) else list(named).index("score") if "score" in named else -1
@@ -52,12 +52,6 @@ def network_of(critic: keras.Model, weights: Mapping[str, Any]) -> Network:
     if at < 0 or score.bias.shape[1] != 1:
         raise UnsuitableError("its output is not one score")
     return Network(tuple(inputs[0].shape[1:]), tuple(walk.nodes), score, classes)
-
-
-def _sparse() -> Any:
-    from scipy import sparse
-
-    return sparse
 
 
 class _Walk:
@@ -107,7 +101,7 @@ class _Walk:
         self.nodes.append(Node(affine, stage, shape))
         size = affine.bias.shape[1]
         self._sizes.append(size)
-        return Affine({len(self.nodes): _sparse().identity(size, format="csr")}, np.zeros((1, size)))
+        return Affine({len(self.nodes): sparse.identity(size, format="csr")}, np.zeros((1, size)))
 
     def _joined(
         self, layer: Any, sources: list[Affine], shapes: list[tuple[int, ...]], reached: tuple[int, ...]
@@ -119,7 +113,7 @@ class _Walk:
         if type(layer) is ours.ProjectionHead and not sources[1].of:
             rows = self._value(layer.score.kernel)[:, 0] + sources[1].bias @ self._value(layer.label_embedding.kernel)
             bias = (rows * sources[0].bias).sum(axis=1, keepdims=True) + self._value(layer.score.bias)
-            table = _sparse().csr_matrix(rows)
+            table = sparse.csr_matrix(rows)
             return Affine({at: table @ matrix for at, matrix in sources[0].of.items()}, bias)
         if kind in ("Add", "Subtract", "Average") and len(set(shapes)) == 1:
             # Vectors of their own, because what a sum is made of need not be kept until a later block.
@@ -127,7 +121,7 @@ class _Walk:
             for other in others:
                 total = total.plus(other, -1.0 if kind == "Subtract" else 1.0)
             if kind == "Average":
-                total = total.times(_sparse().identity(total.bias.shape[1], format="csr") / len(sources))
+                total = total.times(sparse.identity(total.bias.shape[1], format="csr") / len(sources))
             return self._node(total, None, reached)
         if kind == "Concatenate" and layer.axis in (-1, len(reached)):
             starts = np.cumsum([0, *(shape[-1] for shape in shapes)])
@@ -136,7 +130,7 @@ class _Walk:
                 size = math.prod(shape)
                 rows = np.arange(size) // shape[-1] * reached[-1] + start + np.arange(size) % shape[-1]
                 spread = (np.ones(size), (rows, np.arange(size)))
-                total = total.plus(affine.times(_sparse().csr_matrix(spread, (math.prod(reached), size))))
+                total = total.plus(affine.times(sparse.csr_matrix(spread, (math.prod(reached), size))))
             return total
         raise UnsuitableError("it joins branches otherwise than by sums and concatenations")
 
@@ -159,7 +153,7 @@ def _linear(
 
     layers = keras.layers
     if type(layer) is layers.Dense and len(shape) == 1:
-        return _sparse().csr_matrix(value(layer.kernel).T), value(layer.bias) if layer.use_bias else None
+        return sparse.csr_matrix(value(layer.kernel).T), value(layer.bias) if layer.use_bias else None
     if type(layer) in (layers.Flatten, layers.Reshape, layers.Identity, layers.InputLayer):
         return None, None
     first = getattr(layer, "data_format", None) == "channels_first"
@@ -170,10 +164,10 @@ def _linear(
     if type(layer) in (layers.AveragePooling1D, layers.AveragePooling2D) and not first:
         kernel = np.ones((*layer.pool_size, 1, shape[-1]))
         matrix = _convolution(kernel, np.arange(shape[-1]), layer, (1,) * len(layer.pool_size), shape, reached)
-        return _sparse().diags_array(1 / np.asarray(matrix.sum(axis=1)).ravel()) @ matrix, None
+        return sparse.diags_array(1 / np.asarray(matrix.sum(axis=1)).ravel()) @ matrix, None
     if type(layer) in (layers.GlobalAveragePooling1D, layers.GlobalAveragePooling2D) and not first:
         pixels = math.prod(shape[:-1])
-        means = _sparse().hstack([_sparse().identity(shape[-1], format="csr")] * pixels, format="csr")
+        means = sparse.hstack([sparse.identity(shape[-1], format="csr")] * pixels, format="csr")
         return means / pixels, None
     known = (
         *(layers.Dense, layers.Conv1D, layers.Conv2D, layers.DepthwiseConv2D, layers.Permute, layers.Rescaling),
@@ -187,7 +181,7 @@ def _linear(
     if units * size > _LARGEST:
         raise UnsuitableError(f"its matrix, {units} by {size}, is too large to write out")
     matrix, bias = _written_out(layer, shape, value, units)
-    return _sparse().csr_matrix(matrix), bias
+    return sparse.csr_matrix(matrix), bias
 
 
 def _convolution(
@@ -202,24 +196,25 @@ def _convolution(
     *taps, inputs, outputs = kernel.shape
     if kernel.size * math.prod(reached[:-1]) > _MOST:
         raise UnsuitableError(f"its matrix, {math.prod(reached)} by {math.prod(shape)}, is too large to write out")
-    axes = []
-    for length, count, stride, gap, width in zip(shape, reached, layer.strides, dilation, taps, strict=False):
+    places = np.arange(math.prod(shape[:-1])).reshape(shape[:-1])
+    for axis, (length, count, stride, gap, width) in enumerate(
+        zip(shape, reached, layer.strides, dilation, taps, strict=False)
+    ):
         reach = gap * (width - 1) + 1
         before = max((count - 1) * stride + reach - length, 0) // 2 if layer.padding == "same" else 0
-        axes.append(np.arange(count) * stride - before + gap * np.arange(width)[:, None])
-    rows, columns, numbers = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
-    for tap in itertools.product(*map(range, taps)):
-        places = np.meshgrid(*(axis[t] for axis, t in zip(axes, tap, strict=True)), indexing="ij")
-        inside = np.logical_and.reduce(
-            [(place >= 0) & (place < side) for place, side in zip(places, shape, strict=False)]
-        ).ravel()
-        at = np.ravel_multi_index([place.ravel()[inside] for place in places], shape[:-1])
-        row = np.flatnonzero(inside)[:, None, None] * outputs + np.arange(outputs)
-        column = at[:, None, None] * shape[-1] + np.arange(inputs)[:, None] + seen
-        for part, target in ((row, rows), (column, columns), (kernel[tap], numbers)):
-            target.append(np.broadcast_to(part, (len(at), inputs, outputs)).ravel())
-    entries = np.concatenate(numbers), (np.concatenate(rows), np.concatenate(columns))
-    return _sparse().csr_matrix(entries, (math.prod(reached), math.prod(shape)))
+        at = np.arange(count)[:, None] * stride - before + gap * np.arange(width)
+        taken = np.take(places, at.clip(0, length - 1), axis=axis)
+        outside = ((at < 0) | (at >= length)).reshape(at.shape + (1,) * (taken.ndim - axis - 2))
+        places = np.moveaxis(np.where(outside, -1, taken), axis + 1, -1)  # -1 is outside
+    at = places.reshape(-1, math.prod(taps))[:, :, None, None]
+    entries = np.broadcast_arrays(
+        kernel.reshape(1, -1, inputs, outputs),
+        np.arange(math.prod(reached)).reshape(-1, 1, 1, outputs),
+        at * shape[-1] + np.arange(inputs)[:, None] + seen,
+        at >= 0,
+    )
+    numbers, rows, columns = (each[entries[3]] for each in entries[:3])
+    return sparse.csr_matrix((numbers, (rows, columns)), (math.prod(reached), math.prod(shape)))
 
 
 def _written_out(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ganlab_certify.chains import Chain, Stage, UnsuitableError
 
@@ -81,13 +82,13 @@ class Network:
         """The length of each vector, the input first."""
         return [math.prod(self.shape), *(math.prod(node.shape) for node in self.nodes)]
 
-    def last_needed(self) -> dict[int, int]:
-        """The last node that needs each vector; the score counts as one more."""
-        needed = dict.fromkeys(self.score.of, len(self.nodes))
-        for number in range(len(self.nodes))[::-1]:
-            for at in self.nodes[number].before.of:
-                needed.setdefault(at, number)
-        return needed
+    def kept(
+        self, live: Sequence[int], later: Sequence[int], sizes: Sequence[int] | None = None
+    ) -> tuple[list[int], np.ndarray]:
+        """Which of some vectors later nodes or the score need, and whether each of their numbers is of one of these."""
+        needed = set(self.score.of).union(*(self.nodes[number].before.of for number in later))
+        lengths = [(sizes or self.sizes)[at] for at in live]
+        return [at for at in live if at in needed], np.repeat([at in needed for at in live], lengths)
 
     def chains(self) -> list[Chain]:
         """The network as a chain for each label, in which branches pass beside activations; one if they are equal.
@@ -121,11 +122,9 @@ class Network:
         return Network(self.shape, tuple(nodes), resolved(self.score), self.classes)
 
     def _chain(self, label: int) -> Chain:
-        needed, stages = self.last_needed(), []
-        sizes = self.sizes
-        live = [0]
+        sizes, stages, live = self.sizes, [], [0]
         for number, node in enumerate(self.nodes):
-            passed = [at for at in live if needed.get(at, -1) > number]
+            passed, _ = self.kept(live, range(number + 1, len(self.nodes)))
             rows = [node.before.of, *({at: _identity(sizes[at])} for at in passed)]
             counts = sizes[number + 1], sum(sizes[at] for at in passed)
             if sum(counts) * sum(sizes[at] for at in live) > _LARGEST:
@@ -144,8 +143,6 @@ def _of(rows: np.ndarray, label: int) -> np.ndarray:
 
 
 def _identity(size: int) -> Any:
-    from scipy import sparse
-
     return sparse.identity(size, format="csr")
 
 

@@ -17,6 +17,7 @@ _FOLDED = 2**22  # numbers of a constant that is computed here
 # What may be done to what depends on labels alone, row by row, and how it may join what depends on examples.
 _ROWS = ("Identity", "Cast", "Reshape", "Unsqueeze", "Squeeze", "Tile", "MatMul", "Add", "Concat")
 _JOINING = ("Add", "Concat", "Mul", "Sub")
+_Settings = Callable[[str, Any], Any]
 _TYPES = {1: np.float32, 6: np.int32, 7: np.int64, 11: np.float64}
 
 
@@ -110,7 +111,7 @@ class _Reader:
         elif method is None:
             raise UnreadableError("the operation is not known")
         else:
-            made = method(self, names, _Settings(self._onnx, settings), node.output[0])
+            made = method(self, names, _settings(self._onnx, settings), node.output[0])
             if made is not None:
                 self.values[node.output[0]] = made
 
@@ -119,7 +120,7 @@ class _Reader:
         if kind == "Shape":
             known = self.constants.get(names[0])
             return np.array([1, *self.drawn.shape(self.values[names[0]])] if known is None else known.shape)
-        given, settings = [self.constants[name] for name in names], _Settings(self._onnx, attributes)
+        given, settings = [self.constants[name] for name in names], _settings(self._onnx, attributes)
         if kind == "Constant":
             tensor = attributes.get("value")
             return self.array(tensor.t) if tensor is not None else np.asarray(settings(next(iter(attributes)), 0))
@@ -355,28 +356,15 @@ class _Reader:
         **{"MatMul": _matmul, "Gemm": _gemm, "Conv": _conv, "AveragePool": _averagepool, "ReduceMean": _reducemean},
         **{"GlobalAveragePool": _globalaveragepool, "BatchNormalization": _batchnormalization, "Cast": _cast},
         **{"LeakyRelu": _leakyrelu, "Identity": _identity, "Flatten": _flatten, "Reshape": _reshape, "Div": _div},
-        **{
-            "Squeeze": _squeeze,
-            "Transpose": _transpose,
-            "Concat": _concat,
-            "Resize": _resize,
-            "Add": _add,
-            "Sub": _sub,
-        },
-        **{"Mul": _mul, "ReduceSum": _reducesum},
+        **{"Squeeze": _squeeze, "Transpose": _transpose, "Concat": _concat, "Resize": _resize, "Add": _add},
+        **{"Sub": _sub, "Mul": _mul, "ReduceSum": _reducesum},
     }
 
 
-class _Settings:
-    """The attributes of a node, by name."""
-
-    def __init__(self, onnx: Any, attributes: dict[str, Any]) -> None:
-        self._onnx, self._attributes = onnx, attributes
-
-    def __call__(self, name: str, default: Any) -> Any:
-        """The value, or the default."""
-        found = self._attributes.get(name)
-        return default if found is None else self._onnx.helper.get_attribute_value(found)
+def _settings(onnx: Any, attributes: dict[str, Any]) -> _Settings:
+    """The attributes of a node, by name, or a default."""
+    read = onnx.helper.get_attribute_value
+    return lambda name, default: read(attributes[name]) if name in attributes else default
 
 
 def _pads(settings: _Settings, sides: int) -> Any:

@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ganlab_certify.blocks import order_of
 from ganlab_certify.chains import UnsuitableError
@@ -84,9 +85,8 @@ def waves_of(network: Network) -> Program:
             for at, kernel in kernels[number].items()
         }
         rows, stage, units = over(turned, sizes[number + 1]), nodes[number].stage, sizes[number + 1]
-        needed = set(network.score.of).union(*(nodes[later].before.of for later in order[place + 1 :]))
-        keep = np.concatenate([np.full(sizes[vector], vector in needed) for vector in live])
-        live = [*(vector for vector in live if vector in needed), number + 1]
+        kept, keep = network.kept(live, order[place + 1 :], sizes)
+        live = [*kept, number + 1]
         # Outside the image the slope is 0.
         lower, upper = (1.0, 1.0) if stage is None else (min(0.0, stage.lower.min()), max(0.0, stage.upper.max()))
         groups = np.arange(units if upper > lower else 0) % nodes[number].shape[2]
@@ -118,8 +118,6 @@ def _kernel(
     Raises:
         UnsuitableError: The matrix is not that of a convolution with zeros at the border.
     """
-    from scipy import sparse
-
     ordered = matrix.tocsr()[rows.ravel()][:, columns.ravel()]
     high, wide, kernel, rebuilt = rows.shape[2], columns.shape[2], {}, sparse.csr_matrix(ordered.shape)
     for shift in itertools.product(*(range(1 - side, side) for side in grid)):

@@ -110,7 +110,7 @@ def points(model, count, seed=0):
     return np.random.default_rng(seed).standard_normal((count, *model.inputs[0].shape[1:])).astype(np.float32)
 
 
-@pytest.mark.parametrize("kind", ["groups", "projection", "planes", "vectors"])
+@pytest.mark.parametrize("kind", ["groups", "sequences", "projection", "planes", "vectors"])
 def test_a_network_is_the_model_for_every_label(kind):
     model = made(kind)
     network = network_of(model, weights_of(model))
