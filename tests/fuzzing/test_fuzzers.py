@@ -46,6 +46,8 @@ READERS = {
     "plugins/ganlab_devices/children.py": None,
     "plugins/ganlab_passport/passport.py": None,
     "plugins/ganlab_passport/tensors.py": "facts",
+    "plugins/ganlab_remote/manifests.py": "facts",
+    "plugins/ganlab_remote/mirroring.py": "facts",
     "plugins/ganlab_verify/check_command.py": None,
     "ganlab/runs/given.py": None,
     "ganlab/runs/info.py": "settings",

@@ -1,7 +1,13 @@
 """A run that is pushed and pulled samples, certifies and replays as the run that was trained."""
 
+import base64
 import json
+import os
 import struct
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -63,6 +69,62 @@ def test_a_pulled_run_samples_certifies_and_replays_its_last_step(trained, tmp_p
         assert np.array_equal(pulled.sample(16, seed=1), ganlab.Run(run).sample(16, seed=1))
         assert pulled.replay(6).differing == []
         assert pulled.certify(rungs="products").upper == ganlab.Run(run).certify(rungs="products").upper
+
+
+class Hub(BaseHTTPRequestHandler):
+    """The part of the Hub's interface that its client uses for a small repository, whose files are `files`."""
+
+    files, commit = {}, "0" * 40
+
+    def log_message(self, *words):
+        pass
+
+    def answer(self, data, status=200):
+        data = data if isinstance(data, bytes) else json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_POST(self):
+        sent = self.rfile.read(int(self.headers["Content-Length"]))
+        here = f"http://{self.headers['Host']}/me/ring"
+        if "/preupload/" in self.path:
+            names = [file["path"] for file in json.loads(sent)["files"]]
+            regular = {"uploadMode": "regular", "shouldIgnore": False}
+            return self.answer({"files": [{"path": name, **regular} for name in names]})
+        for line in sent.splitlines() if "/commit/" in self.path else ():
+            row = json.loads(line)
+            if row["key"] == "file":
+                self.files[row["value"]["path"]] = base64.b64decode(row["value"]["content"])
+        at = f"{here}/commit/{self.commit}"
+        self.answer({"url": here, "commitUrl": at, "commitOid": self.commit, "errors": [], "warnings": []})
+
+    def do_GET(self):
+        if "/tree/" in self.path:
+            files = self.files.items()
+            return self.answer([{"type": "file", "path": n, "size": len(d), "oid": self.commit} for n, d in files])
+        if "/resolve/" in self.path:
+            first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+            return self.answer(self.files[self.path.rpartition("/")[2]][first : last + 1], 206)
+        self.answer({"id": "me/ring", "sha": self.commit, "siblings": [], "private": False, "tags": []})
+
+
+@pytest.mark.slow
+def test_the_client_of_the_hub_pushes_and_pulls(trained, tmp_path):
+    pytest.importorskip("huggingface_hub")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_x", "HF_HOME": str(tmp_path)}
+    run = trained(TOY)
+    for words in (["push", run, "hf://me/ring"], ["pull", "hf://me/ring"]):
+        command = [sys.executable, "-m", "ganlab", *map(str, words)]
+        done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **endpoint}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    server.shutdown()
+    assert {"README.md", "generator.safetensors", "critic.safetensors", "run.tar.gz"} <= Hub.files.keys()
+    for name in ("metrics.jsonl", "checkpoints/step-00000006/variables.data-00000-of-00001"):
+        assert (tmp_path / "runs" / "ring" / "one" / name).read_bytes() == (run / name).read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,14 @@ _LAYERS = {
     "class_name": "Dense",
     "tensors": {"mu": [0, 1]},
 }
+_MANIFEST = {"format": 1, "part": 8 << 20, "writer": "", "files": {"a/b": {"size": 1, "sha256": ["0" * 64]}}}
+_RECORD = {"address": "s3://b/x", "manifest": ""}
 _CLUSTER = {"cluster": {"worker": ["a:1", "b:2"]}, "task": {"type": "worker", "index": 0}}
 
 
 def files() -> st.SearchStrategy[bytes]:
     """A JSON text."""
-    return altered([_FACTS, _ABOUT, _HEADER, _LAYERS, _CLUSTER])
+    return altered([_FACTS, _ABOUT, _HEADER, _LAYERS, _CLUSTER, _MANIFEST, _RECORD])
 
 
 def check(data: bytes, folder: Path) -> None:
@@ -50,6 +52,7 @@ def check(data: bytes, folder: Path) -> None:
     from ganlab_builtin.strategies.workers import check_cluster
     from ganlab_certify.models import open_model
     from ganlab_passport import tensors
+    from ganlab_remote import manifests, mirroring
 
     text = data.decode(errors="replace").rstrip("\0")
     for name, path in (("ganlab", folder / "statistics.npz"), ("facts", folder / "network.npz")):
@@ -85,5 +88,11 @@ def check(data: bytes, folder: Path) -> None:
     with contextlib.suppress(ganlab.GanlabError):
         classes = dataset._recorded_classes(folder)
         assert classes is None or (json.loads(data)["classes"] and classes > 0)
-    with contextlib.suppress(ganlab.GanlabError):
-        check_cluster(text)
+    (folder / mirroring.RECORD).write_bytes(data)
+    for read in (
+        lambda: check_cluster(text),
+        lambda: mirroring.recorded(folder),
+        lambda: manifests.decode(f"mirror/00000001-{manifests.digest(data)}.json", data),
+    ):
+        with contextlib.suppress(ganlab.GanlabError):
+            read()
