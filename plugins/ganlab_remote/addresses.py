@@ -21,7 +21,8 @@ def is_known(address: str) -> bool:
         from fsspec import get_filesystem_class
     except ImportError:
         raise MissingDependencyError(
-            f"{line(address)} is an address, and fsspec is not installed: pip install 'ganlab-tf[remote]'"
+            f"{line(address)} is an address, and fsspec is not installed: "
+            "pip install -e '.[remote]' in ganlab's source tree"
         ) from None
     try:
         get_filesystem_class(scheme)

@@ -99,7 +99,7 @@ tags: [gan, lipschitz]
 run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
 
 ```sh
-pip install 'ganlab-tf[cpu,hub]'
+pip install -e '.[cpu,hub]'   # in ganlab's source tree
 ganlab pull {_cell(address)}
 ```
 """
@@ -127,7 +127,7 @@ def _send(folder: Path, address: str) -> None:
             from huggingface_hub import HfApi
         except ImportError:
             raise MissingDependencyError(
-                f"{line(address)} needs huggingface_hub: pip install 'ganlab-tf[hub]'"
+                f"{line(address)} needs huggingface_hub: pip install -e '.[hub]' in ganlab's source tree"
             ) from None
         name, api = address.removeprefix(_HUB).strip("/"), HfApi()
         try:

@@ -23,6 +23,7 @@ NEEDED = {
     "constraints.augmentation_consistency": {"augmentation": None},
     "features.onnx": {"path": "encoder.onnx"},
     "datasets.arrays": {"path": "data.npy"},
+    "datasets.convex_pairs": {"path": "pairs.npz"},
     "datasets.idx": {"images": "images"},
     "datasets.image_folder": {"path": "pictures"},
     "datasets.keras": {"name": "mnist"},

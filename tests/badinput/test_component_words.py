@@ -16,7 +16,12 @@ TEXTS = {
     *("augmentations.ada.changes", "augmentations.diff_augment.policy", "datasets.glyphs.characters"),
     *("datasets.arrays.path", "datasets.image_folder.path", "datasets.tfrecords.image", "datasets.tfrecords.label"),
     *("datasets.tfrecords.path", "datasets.tfds.name", "datasets.tfds.split", "datasets.tfds.key"),
-    *("datasets.idx.images", "architectures.with_head.output", "architectures.with_side.side"),
+    *(
+        "datasets.idx.images",
+        "datasets.convex_pairs.path",
+        "architectures.with_head.output",
+        "architectures.with_side.side",
+    ),
     *("features.inception.path", "features.onnx.output", "features.onnx.path"),
     *("losses.feature_matching.output", "strategies.tpu.address"),
 }

@@ -102,7 +102,7 @@ def test_run_in_training_can_be_measured_but_not_saved_to(copy):
     fcntl.flock(held, fcntl.LOCK_EX)
     try:
         assert figures(command("evaluate", copy, "--json")) == lab.Run(copy).info["evaluation"]
-        assert "is in use by another process" in command("evaluate", copy, "--save", code=2)
+        assert "is in use by another process" in command("evaluate", copy, "--save", code=75)
     finally:
         os.close(held)
 

@@ -66,7 +66,7 @@ def test_a_file_becomes_an_experiment_that_can_be_changed(tmp_path, cpus):
         (lambda known: known.replace(stepz=3), r"no parameter 'stepz'\. Did you mean 'steps'"),
         (lambda known: ganlab.experiment(stepz=3), r"no parameter 'stepz'\. Did you mean 'steps'"),
         (lambda known: ganlab.train(known, "runs/one", steps=0), r"steps = 0 must be a whole number of at least 1"),
-        (lambda known: ganlab.train(known, resume=True), r"resume = True needs run_dir"),
+        (lambda known: ganlab.train(known, resume=True), r"resume and resume_or_start need run_dir"),
         (lambda known: known.replace(architecture=MLP), r"must be a ganlab\.Architecture: call it"),
         (lambda known: known.replace(batch_size=3), r"does not divide over 2 replicas"),
     ],

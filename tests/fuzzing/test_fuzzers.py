@@ -65,7 +65,6 @@ READERS = {
     "plugins/ganlab_builtin/datasets/tfrecords.py": "facts",
     "plugins/ganlab_builtin/evaluators/statistics_file.py": "facts",
     "plugins/ganlab_builtin/features/storing.py": "facts",
-    "plugins/ganlab_builtin/features/weights.py": "facts",
     "plugins/ganlab_builtin/launchers/forking.py": None,
     "plugins/ganlab_builtin/launchers/warm.py": None,
     "plugins/ganlab_builtin/strategies/workers.py": "facts",

@@ -50,7 +50,7 @@ class Digits(ganlab.Dataset):
 
     @functools.cached_property
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
-        with np.load(FILES / "digits.npz") as file:
+        with np.load(FILES / "digits.npz", allow_pickle=False) as file:
             levels, labels = file["levels"], file["labels"].astype(np.int64)
         selected = np.isin(labels, range(10) if self._selected is None else self._selected)
         return levels[selected], labels[selected]
