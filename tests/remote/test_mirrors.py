@@ -389,4 +389,4 @@ def test_a_missing_package_is_named(here, monkeypatch, missing):
     monkeypatch.setitem(__import__("sys").modules, missing, None)
     done = CliRunner().invoke(cli, ["runs", "list", "gs://b/x"])
     assert done.exit_code == 2
-    assert {"fsspec": "pip install 'ganlab-tf[remote]'", "gcsfs": "install gcsfs"}[missing] in done.stderr
+    assert {"fsspec": "pip install -e '.[remote]'", "gcsfs": "install gcsfs"}[missing] in done.stderr
