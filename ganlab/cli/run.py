@@ -91,7 +91,9 @@ def run(
                 "Missing experiment: name a FILE, for example 'ganlab run quickstart', or pass --resume RUN."
             )
         if allow_changes and not resume_or_start:
-            raise click.UsageError("--allow-changes works only with --resume RUN: leave it out for a new run.")
+            raise click.UsageError(
+                "--allow-changes works only with --resume and --resume-or-start: leave it out for a new run."
+            )
         experiment = _described(**described)
         path = new_run_path(runs, Path(described["gin_files"][0]).stem, experiment.arguments.get("seed", 0), name)
         if resume_or_start is not None:

@@ -129,8 +129,8 @@ def ganlab_open_runs(address: str, use: str) -> Any:
     """Opens an address such as `s3://bucket/runs` while a command runs; None if it is not the plugin's.
 
     `use` is "list" (checkpoints are not needed), "read", "resume" or "create". The context manager gives the local
-    folder to use in its place, and a function that is called with the run below that folder which is to be trained, and
-    with whether it goes on if there is one.
+    folder to use in its place, and a function `(path, again)`. It is called once, before training, with the run's path
+    below that folder; with `again`, a run that is at the address already is continued, and otherwise refused.
     """
 
 

@@ -14,7 +14,7 @@ from ganlab_passport import encode
 
 from ganlab import Run
 from ganlab.errors import ConfigError, MissingDependencyError, RunError
-from ganlab.files import line, new_file, open_inside, scratch_folder, walk
+from ganlab.files import is_name, line, new_file, open_inside, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
 from ganlab_remote.addresses import Remote, is_known
 from ganlab_remote.manifests import CHECKPOINTS
@@ -55,7 +55,9 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
 
 def pull(address: str, output: Path) -> list[Path]:
     """Unpacks the run of a pushed folder, which may be a stranger's."""
-    remote = Remote(_fsspec(address))
+    remote, name = Remote(_fsspec(address)), address.rstrip("/").rpartition("/")[2]
+    if not is_name(name):
+        raise ConfigError(f"{line(address)} does not end in a name for the folder of the run.")
     size = remote.sizes().get(ARCHIVE)
     if size is None:
         raise RunError(f"{line(address)} has no {ARCHIVE}. Give an address that 'ganlab push' wrote to.")
@@ -64,7 +66,7 @@ def pull(address: str, output: Path) -> list[Path]:
     with scratch_folder("ganlab-pull-") as made:
         with (Path(made) / ARCHIVE).open("xb") as file:
             file.writelines(remote.stream(ARCHIVE, size))
-        return unarchive(Path(made) / ARCHIVE, output / (address.rstrip("/").rpartition("/")[2] or "pulled"))
+        return unarchive(Path(made) / ARCHIVE, output / name)
 
 
 def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None) -> str:

@@ -312,7 +312,7 @@ COMMANDS = {
         "Invalid run name 'a/b': use at most 60 printable characters and no '/', for example 'baseline-2'."
     ),
     ("run", "--gin", "exp.gin", "--allow-changes"): (
-        "--allow-changes works only with --resume RUN: leave it out for a new run."
+        "--allow-changes works only with --resume and --resume-or-start: leave it out for a new run."
     ),
     ("run", "--resume", "x"): "Run x not found: no such directory.",
     ("run", "--gin", "exp.gin", "--seed", "-1"): (

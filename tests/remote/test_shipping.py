@@ -130,6 +130,7 @@ def test_the_client_of_the_hub_pushes_and_pulls(trained, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["pull", "memory://b/.."], "does not end in a name"),
         (
             ["pull", "memory://nothing"],
             "memory://nothing has no run.tar.gz. Give an address that 'ganlab push' wrote to.",

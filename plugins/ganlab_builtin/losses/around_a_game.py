@@ -90,13 +90,13 @@ class AroundAGame(ganlab.Loss):
     def critic_term(
         self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor | None:
-        """What the critic's loss has beside the game's, `(n,)`; None for nothing."""
+        """The term that is added to the critic's loss of the game, `(n,)`, or None."""
         return None
 
     def generator_term(
         self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor | None:
-        """What the generator's loss has beside the game's, `(n,)`; None for nothing."""
+        """The term that is added to the generator's loss of the game, `(n,)`, or None."""
         return None
 
 

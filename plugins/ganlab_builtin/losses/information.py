@@ -54,13 +54,13 @@ class Info(AroundAGame):
     def critic_term(
         self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor | None:
-        """What Q misses where it is the critic's, `(n,)`."""
+        """Q's loss, `(n,)`, if Q is a head of the critic."""
         return None if CODE in networks else self._missed(batch.fake_outputs, batch.latent)[0]
 
     def generator_term(
         self, batch: ganlab.Batch, replica: ganlab.Replica, networks: Mapping[str, ganlab.Network]
     ) -> tf.Tensor:
-        """What Q misses, `(n,)`."""
+        """Q's loss, `(n,)`: the generator is rewarded for codes that Q recovers."""
         read = networks[CODE](batch.fake) if CODE in networks else batch.fake_outputs
         missed, information = self._missed(read, batch.latent)
         if information is not None:
