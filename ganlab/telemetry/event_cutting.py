@@ -1,8 +1,9 @@
 """Cuts TensorBoard's event files back to a step, so that a resumed run has no step twice.
 
 An event file is a sequence of TFRecords: eight bytes of length, four of their checksum, the data, four of its
-checksum. A process that was killed may have torn the last one; a bad disk may have changed any. TensorBoard stops
-reading at the first wrong checksum, so unreadable records are cut out, and the events after them stay.
+checksum. A process that was killed may have torn the last one, a loss of power may have left zeros in place of the last
+few; a bad disk may have changed any. TensorBoard stops reading at the first wrong checksum, so unreadable records are
+cut out, and the events after them stay.
 
 A purge step alone (`TensorBoardWriter`) would not do: TensorBoard's data server, its default reader, ignores it, and
 every reader keeps the first hyperparameters and the first end of a run that it reads.
@@ -139,7 +140,16 @@ def _contents(path: Path, after: int, without: Collection[str]) -> _Contents:
         if event.step <= after and tags.isdisjoint({hparams_metadata.SESSION_END_INFO_TAG, *without}):
             _append(contents.kept, start, end)
             contents.tags |= tags
+    if contents.damaged and contents.damaged[-1][1] == path.stat().st_size and _ends_in_zeros(path):
+        contents.damaged.pop()
     return contents
+
+
+def _ends_in_zeros(path: Path) -> bool:
+    """Whether a file ends as a loss of power leaves one: what no fsync made safe reads as zeros."""
+    with open_inside(path.parent, path.name) as file:
+        file.seek(-_FOOT, 2)
+        return file.read() == b"\0" * _FOOT
 
 
 def _append(spans: list[tuple[int, int]], start: int, end: int) -> None:

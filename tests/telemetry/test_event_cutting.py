@@ -94,6 +94,10 @@ def test_an_event_file_that_a_kill_tore_is_not_damaged(file):
         file.write_bytes(whole[: len(whole) - RECORD + length])
         assert event_cutting.cut(file.parent, after=200).complaints == []
         assert seen(file.parent) == STEPS[:-1]
+    for zeros in (1, 40, 3 * RECORD):  # so may a loss of power leave the end
+        file.write_bytes(whole[: -2 * RECORD] + whole[-2 * RECORD : -2 * RECORD + 7] + bytes(RECORD + zeros))
+        assert event_cutting.cut(file.parent, after=200).complaints == []
+        assert seen(file.parent) == STEPS[:-2]
 
 
 def test_a_search_for_the_next_event_crosses_windows(file, monkeypatch):
