@@ -1,4 +1,4 @@
-"""The semidefinite bound of large networks, by sparse matrices and one multiplier for each channel.
+"""The semidefinite bound of large networks, by sparse matrices and multipliers that all cells share.
 
 The bound of `semidefinite`, carried from the input to the score along branches: of a difference of two inputs that is
 no longer than one, the vectors that later layers need are `T c + N d`, with sparse matrices T and N, an unknown c with
@@ -28,8 +28,8 @@ from ganlab_certify.chains import UnsuitableError
 from ganlab_certify.networks import Network
 from ganlab_certify.semidefinite import MARGIN, POSITIVE, descended
 
-# Numbers along a side of a dense matrix.
-_WIDEST = 6144
+# Numbers along a side of a dense matrix, and the columns of one that a sparse matrix multiplies at once.
+_WIDEST, _COLUMNS = 6144, 256
 _TOLERANCE = 1e-4
 
 
@@ -43,9 +43,9 @@ class _Inner:
 
     def between(self, left: Any) -> np.ndarray:
         """`left K left'` for a sparse matrix."""
-        seen = np.ascontiguousarray((left @ self.seen.T).T)
+        seen = np.ascontiguousarray(_times(left, self.seen.T).T)
         half = solve_triangular(self.factor, seen, lower=True, check_finite=False)
-        return left @ (left @ self.squared).T + half.T @ half
+        return _times(left, _times(left, self.squared).T) + half.T @ half
 
     def times(self, vector: np.ndarray) -> np.ndarray:
         """`K vector`."""
@@ -77,11 +77,13 @@ def blockwise_bounds(network: Network, *, seconds: float = 60.0, start: np.ndarr
         UnsuitableError: What passes between two layers is too large, or an activation sorts.
     """
     began = time.monotonic()
-    logs, best, _ = _evaluated(network, start)
+    logs, best, first = _evaluated(network, start)
     taken = time.monotonic() - began
 
     def function(there: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best
+        if there is logs:
+            return math.log(best.max()), first
         if time.monotonic() + 1.2 * taken > began + seconds:
             raise StopIteration
         _, found, gradient = _evaluated(network, there)
@@ -116,11 +118,11 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
         if node.stage.group > 1:
             raise UnsuitableError("an activation sorts")
         squared = _dense(map_, inner, noise, weights)
-        groups = node.shape[-1]
-        own = None if logs is None else logs[at : at + groups]
-        own, q, next_inner = _conditioned(squared, rows, node.channels, groups, own)
+        groups = network.groups(number)
+        count = int(groups.max()) + 1
+        own, q, next_inner = _conditioned(squared, rows, groups, None if logs is None else logs[at : at + count])
         chosen.append(own)
-        at += groups
+        at += count
         if next_inner is None:
             return np.asarray(logs), np.full(1, math.inf), np.zeros(len(np.asarray(logs)))
         passed.append(_Passed(number, rows, map_, noise, q, next_inner))
@@ -143,37 +145,45 @@ def _gradient(network: Network, passed: list[_Passed], map_: Any, noise: Any, ro
         along = map_.T @ row
         pulled = (step.inputs @ step.inner.times(along)) / step.weights
         by_weight = ((noise.T @ row) ** 2 - pulled**2) * step.weights
-        parts.append(np.bincount(network.nodes[step.node].channels, by_weight))
+        parts.append(np.bincount(network.groups(step.node), by_weight))
         row = along + step.inputs.T @ pulled
         map_, noise = step.map, step.noise
     return np.concatenate(parts[::-1])
 
 
 def _conditioned(
-    squared: np.ndarray, rows: Any, channels: np.ndarray, groups: int, logs: np.ndarray | None
+    squared: np.ndarray, rows: Any, groups: np.ndarray, logs: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, _Inner | None]:
-    """Weights by channel and by unit, and the next K; None for K if the weights are too small."""
+    """Weights by group and by unit, and the next K; None for K if the weights are too small."""
     if rows.shape[0] > squared.shape[0]:
         # K is root (1 - G)^-1 root' with G = root' W' diag(q)^-1 W root, and 1 + G (1 - G)^-1 = (1 - G)^-1.
         root = np.linalg.cholesky(squared + 1e-12 * float(np.trace(squared)) * np.eye(len(squared)))
         if logs is None:
-            logs = np.full(groups, math.log(2.0 * _norm(root.T @ (rows.T @ rows @ root))))
-        q = np.exp(logs)[channels]
+            logs = np.full(int(groups.max()) + 1, math.log(2.0 * _norm(root.T @ (rows.T @ rows @ root))))
+        q = np.exp(logs)[groups]
         gram = root.T @ (rows.T @ sparse.diags_array(1 / q) @ rows @ root)
         squared, seen, negative = np.zeros_like(squared), root.T, (gram + gram.T) / 2
         np.fill_diagonal(negative, negative.diagonal() - (1 - POSITIVE))
     else:
-        seen = rows @ squared
-        negative = rows @ seen.T
+        seen = _times(rows, squared)
+        negative = _times(rows, seen.T)
         negative = (negative + negative.T) / 2
         if logs is None:
-            logs = np.full(groups, math.log(2.0 * _norm(negative)))
-        q = np.exp(logs)[channels]
+            logs = np.full(int(groups.max()) + 1, math.log(2.0 * _norm(negative)))
+        q = np.exp(logs)[groups]
         np.fill_diagonal(negative, negative.diagonal() - (1 - POSITIVE) * q)
     try:
         return logs, q, _Inner(squared, seen, cholesky(-negative, lower=True, overwrite_a=True, check_finite=False))
     except np.linalg.LinAlgError:
         return logs, q, None
+
+
+def _times(matrix: Any, dense: np.ndarray) -> np.ndarray:
+    """A sparse matrix times a dense one, by columns that fit a processor's cache."""
+    product = np.empty((matrix.shape[0], dense.shape[1]))
+    for at in range(0, dense.shape[1], _COLUMNS):
+        product[:, at : at + _COLUMNS] = matrix @ np.ascontiguousarray(dense[:, at : at + _COLUMNS])
+    return product
 
 
 def _norm(matrix: np.ndarray) -> float:

@@ -55,11 +55,6 @@ class Node:
     stage: Stage | None
     shape: tuple[int, ...]
 
-    @property
-    def channels(self) -> np.ndarray:
-        """The channel of each unit; of a vector each is its own."""
-        return np.tile(np.arange(self.shape[-1]), math.prod(self.shape[:-1]))
-
 
 @dataclass(frozen=True)
 class Network:
@@ -81,6 +76,27 @@ class Network:
     def sizes(self) -> list[int]:
         """The length of each vector, the input first."""
         return [math.prod(self.shape), *(math.prod(node.shape) for node in self.nodes)]
+
+    @property
+    def grid(self) -> tuple[int, ...] | None:
+        """How many cells images have along each side: pixels of the smallest image, and what lies over them in others.
+
+        None if a vector is no image, or its sides are not multiples of those.
+        """
+        shapes = [self.shape, *(node.shape for node in self.nodes)]
+        if any(len(shape) != 3 for shape in shapes):
+            return None
+        grid = tuple(min(shape[axis] for shape in shapes) for axis in (0, 1))
+        return grid if not any(shape[axis] % grid[axis] for shape in shapes for axis in (0, 1)) else None
+
+    def groups(self, number: int) -> np.ndarray:
+        """Which units of a node share a weight: those of one channel, at one place of a cell if there are cells."""
+        shape, grid = self.nodes[number].shape, self.grid
+        if grid is None:
+            return np.tile(np.arange(shape[-1]), math.prod(shape[:-1]))
+        high, wide = shape[0] // grid[0], shape[1] // grid[1]
+        within = np.arange(high * wide * shape[2]).reshape(high, wide, shape[2])
+        return np.tile(within, (*grid, 1)).ravel()
 
     def kept(
         self, live: Sequence[int], later: Sequence[int], sizes: Sequence[int] | None = None

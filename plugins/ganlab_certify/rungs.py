@@ -77,8 +77,8 @@ def ladder(
 
     The first suits most critics. The others suit those whose layers are linear, or activations with known slopes,
     branches included; all but `semidefinite` those whose matrices are small enough to be written out. Of larger ones,
-    `semidefinite` takes one multiplier for each channel: of convolutions frequency by frequency, of others by sparse
-    matrices.
+    `semidefinite` takes multipliers that all cells of an image share, first of a torus, frequency by frequency, then
+    with the borders, by sparse matrices.
 
     Of a critic that takes labels a bound holds for each, and is the largest of theirs.
 
@@ -148,11 +148,11 @@ def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> C
 
 def _of_large(network: Network, seconds: float) -> list[float]:
     try:
-        start, bounds = frequency_bounds(network, seconds=seconds / 2)
+        start, bounds = frequency_bounds(network, seconds=seconds / 4)
     except UnsuitableError:
         return blockwise_bounds(network, seconds=seconds)
     with contextlib.suppress(UnsuitableError):
-        bounds = list(map(min, bounds, blockwise_bounds(network, seconds=seconds / 2, start=start)))
+        bounds = list(map(min, bounds, blockwise_bounds(network, seconds=seconds * 3 / 4, start=start)))
     return bounds
 
 

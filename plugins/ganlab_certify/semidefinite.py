@@ -225,14 +225,15 @@ def descended(
     """
     from scipy.optimize import OptimizeResult, minimize
 
-    value = before = function(logs)[0]
+    first = function(logs)
+    value = before = first[0]
     since, reached = 0, logs
     if not math.isfinite(value):
         return logs
 
     def bounded(there: np.ndarray) -> tuple[float, np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):  # a step too far is one without a bound
-            found, gradient = function(there)
+            found, gradient = first if np.array_equal(there, logs) else function(there)
         return found if math.isfinite(found) else value + _WORSE, gradient
 
     def look(intermediate_result: OptimizeResult) -> None:

@@ -3,8 +3,8 @@
 The bound of `blocks`, of the same network on a torus. Convolutions with zeros at the border are those of a torus that
 is larger by their reach, between vectors that are zero outside the image; and where an activation may have any slope
 between 0 and some other, it may have the slope 0 there. So the torus has at least the network's constant. There, with
-one weight for each channel, all matrices are the same at every place, and a Fourier transform makes of each a small one
-for each frequency. A place is a cell of pixels, one pixel of the smallest image and what lies over it in larger ones.
+the same weights in every cell, all matrices are the same at every cell, and a Fourier transform makes of each a small
+one for each frequency. A cell is one pixel of the smallest image and what lies over it in larger ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ganlab_certify.networks import Network
 from ganlab_certify.semidefinite import Program, Step
 
 # As in `semidefinite`, but few steps for each barrier, and a stronger one at first: a step takes half a second.
-_BARRIERS, _TOLERANCE = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03), 1e-3
+_BARRIERS, _TOLERANCE = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03), 1e-2
 # Numbers of the matrices of one layer, all frequencies together.
 _LARGEST = 2**23
 
@@ -47,15 +47,12 @@ def frequency_bounds(network: Network, *, seconds: float = 60.0) -> tuple[np.nda
 
 
 def waves_of(network: Network) -> Program:
-    """The program of a network on the torus, with a weight for each channel."""
-    nodes, shapes = network.nodes, [network.shape, *(node.shape for node in network.nodes)]
-    if any(len(shape) != 3 for shape in shapes) or all(node.stage is None for node in nodes):
-        raise UnsuitableError("a layer before the score has no pixels, or there is no activation")
-    if any(node.stage is not None and node.stage.group > 1 for node in nodes):
-        raise UnsuitableError("an activation sorts")
-    grid = tuple(min(shape[axis] for shape in shapes) for axis in (0, 1))
-    if any(shape[axis] % grid[axis] for shape in shapes for axis in (0, 1)):
-        raise UnsuitableError("the sides of its images are not multiples of one another")
+    """The program of a network on the torus, with a weight for each number of a cell."""
+    nodes, shapes, grid = network.nodes, [network.shape, *(node.shape for node in network.nodes)], network.grid
+    if grid is None:
+        raise UnsuitableError("a layer before the score has no pixels, or sides that are no multiples of the others'")
+    if all(node.stage is None for node in nodes) or any(node.stage and node.stage.group > 1 for node in nodes):
+        raise UnsuitableError("there is no activation, or one sorts")
     sizes, places = [math.prod(shape) // math.prod(grid) for shape in shapes], [_cells(shape, grid) for shape in shapes]
     kernels = [
         {at: _kernel(matrix, places[number + 1], places[at], grid) for at, matrix in node.before.of.items()}
@@ -89,7 +86,7 @@ def waves_of(network: Network) -> Program:
         live = [*kept, number + 1]
         # Outside the image the slope is 0.
         lower, upper = (1.0, 1.0) if stage is None else (min(0.0, stage.lower.min()), max(0.0, stage.upper.max()))
-        groups = np.arange(units if upper > lower else 0) % nodes[number].shape[2]
+        groups = np.arange(units if upper > lower else 0)
         slopes = np.full(units, (lower + upper) / 2), np.full(units, (upper - lower) / 2)
         steps.append(Step(rows, keep, *slopes, groups))
     score = dict[int, np.ndarray]()
