@@ -11,6 +11,7 @@ import click
 
 from ganlab.cli.plugin_commands import in_use
 from ganlab.errors import ConfigError
+from ganlab.runs import at_address
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.paths import is_url, local
 
@@ -40,10 +41,10 @@ class RunsPath(LocalPath):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; of an address, the folder that stands for it until the command ends."""
         if ctx is not None and is_url(value):
-            for _, call in in_use().calls("ganlab_open_runs"):
-                if (opened := call(address=str(value), use=self._use)) is not None:
-                    folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
-                    return folder
+            in_use()
+            if (opened := at_address(value, self._use)) is not None:
+                folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
+                return folder
         return super().convert(value, param, ctx)
 
 
