@@ -25,22 +25,10 @@ from ganlab.commands import (
 )
 from ganlab.errors import NotNamedError
 from ganlab.runs import confirmed
-from ganlab_sweep import Sweep, created, launcher_of, run_trials, search_of
+from ganlab_sweep import Request, Sweep, created, launcher_of, run_trials, search_of
+from ganlab_sweep import request as kinds
 from ganlab_sweep.durations import Duration
 from ganlab_sweep.output import print_end, print_plan, shown
-from ganlab_sweep.request import (
-    COUNT,
-    COUNT_OR_NONE,
-    FOLDER,
-    LISTS,
-    RANGES,
-    SECONDS,
-    SEED,
-    SWITCH,
-    VALUES,
-    Kind,
-    Request,
-)
 from ganlab_sweep.screen import LiveTable, summary
 from ganlab_sweep.sweeping import free_path, planned_sweep
 
@@ -51,13 +39,13 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The options of kinds of settings.
-_OPTIONS: Mapping[Kind, dict[str, Any]] = {
-    **{kind: {"multiple": True} for kind in (LISTS, RANGES, VALUES)},
-    **{kind: {"type": click.IntRange(1)} for kind in (COUNT, COUNT_OR_NONE)},
-    SEED: {"type": click.IntRange(0)},
-    SECONDS: {"type": Duration()},
-    SWITCH: {"is_flag": True},
-    FOLDER: {"type": LocalPath(file_okay=False), "show_default": True},
+_OPTIONS: Mapping[kinds.Kind, dict[str, Any]] = {
+    **{kind: {"multiple": True} for kind in (kinds.LISTS, kinds.RANGES, kinds.VALUES)},
+    **{kind: {"type": click.IntRange(1)} for kind in (kinds.COUNT, kinds.COUNT_OR_NONE)},
+    kinds.SEED: {"type": click.IntRange(0)},
+    kinds.SECONDS: {"type": Duration()},
+    kinds.SWITCH: {"is_flag": True},
+    kinds.FOLDER: {"type": LocalPath(file_okay=False), "show_default": True},
 }
 # The names under which options that several commands share are passed.
 _SHARED = {"gin_files": "gin"}
