@@ -91,14 +91,24 @@ def run_with_plugins(command: Command) -> Command:
 
 
 def experiment_options(command: Command) -> Command:
-    """Adds `--gin` and `--param`."""
-    command = click.option(
+    """Adds `[FILE]...`, `--gin` and `--param`; the command gets all files as those of `--gin`."""
+
+    @functools.wraps(command)
+    def with_files(*arguments: Any, files: tuple[str, ...], gin_files: tuple[str, ...], **options: Any) -> Any:
+        if files:
+            ctx = click.get_current_context()
+            ctx.params["gin_files"] = gin_files = (*files, *gin_files)
+            ctx.set_parameter_source("gin_files", click.core.ParameterSource.COMMANDLINE)
+        return command(*arguments, gin_files=gin_files, **options)
+
+    described = click.argument("files", metavar="[FILE]...", nargs=-1)(cast(Command, with_files))
+    described = click.option(
         "--param",
         "params",
         metavar="NAME=VALUE",
         multiple=True,
         help="Override a setting, for example 'experiment.steps=100'. May be given several times.",
-    )(command)
+    )(described)
     return click.option(
         "--gin",
         "gin_files",
@@ -106,7 +116,7 @@ def experiment_options(command: Command) -> Command:
         multiple=True,
         help="Experiment file: a path, or the name of a shipped file. May be given several times: "
         "later files override earlier ones.",
-    )(command)
+    )(described)
 
 
 class _Step(click.ParamType):

@@ -84,9 +84,9 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     Every trial is a process with a run directory inside the sweep's. However the sweep ended, --resume continues it.
 
     \b
-    ganlab sweep --gin quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
-    ganlab sweep --gin quickstart --grid 'experiment.constraints=[@constraints.r1(), @constraints.spectral_norm()]'
-    ganlab sweep --gin quickstart --range 'optimizers.adam.learning_rate=1e-5..1e-2:log' --search random --budget 20
+    ganlab sweep quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
+    ganlab sweep quickstart --grid 'experiment.constraints=[@constraints.r1(), @constraints.spectral_norm()]'
+    ganlab sweep quickstart --range 'optimizers.adam.learning_rate=1e-5..1e-2:log' --search random --budget 20
     ganlab sweep --resume runs/quickstart-sweep-20260801-120000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if resume is not None:
@@ -113,8 +113,9 @@ def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, 
         if setting is None or source is click.core.ParameterSource.DEFAULT:
             continue
         if resumed and not setting.may_change:
+            given = "FILE and --gin" if name == "gin" else parameter.opts[0]
             raise click.UsageError(
-                f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
+                f"--resume continues a sweep unchanged: leave out {given}. Only --jobs, --timeout, "
                 "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
             )
         settings[name] = ctx.params[parameter.name or ""]
@@ -124,7 +125,9 @@ def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, 
 def _new(settings: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
     """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
     if "gin" not in settings:
-        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
+        raise click.UsageError(
+            "Missing experiment: name a FILE, for example 'ganlab sweep quickstart', or pass --resume SWEEP."
+        )
     planned = planned_sweep(Request(**settings))
     path = free_path(planned)
     if dry_run:

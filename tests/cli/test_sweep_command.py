@@ -215,7 +215,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP."),
+        ((), "Missing experiment: name a FILE, for example 'ganlab sweep quickstart', or pass --resume SWEEP."),
         (
             ("--gin", "b.gin", "--grid", "constraints.gradient_penalty.wait=[1]"),
             "setting 'constraints.gradient_penalty.wait': constraints.gradient_penalty has no parameter 'wait'. Did "
@@ -244,7 +244,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
             ("--gin", "b.gin", "--retry-failed"),
             "--retry-failed works only with --resume SWEEP: leave it out for a new ",
         ),
-        (("--resume", "s", "--gin", "b.gin"), "--resume continues a sweep unchanged: leave out --gin. Only --jobs, "),
+        (("--resume", "s", "b.gin"), "--resume continues a sweep unchanged: leave out FILE and --gin. Only "),
         (("--resume", "s", "--seeds", "1"), "--resume continues a sweep unchanged: leave out --seeds. Only --jobs, "),
         (("--resume", "s"), "No sweep at "),
     ],
