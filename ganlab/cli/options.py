@@ -23,7 +23,10 @@ class LocalPath(click.Path):
         super().__init__(**options, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; a URL is refused before anything looks at it."""
+        """The path; a URL, and a dash for a standard stream, are refused before anything looks at them."""
+        if value == "-":
+            reason = "- is standard input or output, which is not taken here: give a path (./- for this name)."
+            self.fail(reason, param, ctx)
         try:
             local(value)
         except ConfigError as error:
