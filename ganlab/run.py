@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ganlab.errors import ConfigError, MissingDependencyError, RunCompletedError, RunError
-from ganlab.lazy import require
-from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
+from ganlab.lazy import no_greetings, quiet_native_stderr, require
 from ganlab.plugins.manager import use_plugin_file
 from ganlab.runs.addresses import at_address
 from ganlab.runs.directory import RunDirectory, new_run_path
