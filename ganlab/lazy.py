@@ -13,7 +13,9 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import re
 import sys
+import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,6 +46,12 @@ _INSTALL = {
 # TensorFlow and Keras take to import, and training uses neither.
 _LATE = frozenset({"keras.wrappers", "matplotlib.pyplot"})
 
+_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
+# A line that TensorFlow's libraries log, as Abseil writes it and as they did before, and what belongs to it.
+_NOTE = re.compile(
+    rb"[IWE]\d{4} [\d:.]+ +\d+ |\d{4}-\d\d-\d\d [\d:.]+: [IWE] |WARNING: All log messages before|To enable"
+)
+
 
 def require(name: str) -> types.ModuleType:
     """Imports a module that one of ganlab's extras installs.
@@ -62,10 +70,8 @@ def require(name: str) -> types.ModuleType:
     if name == "keras" and name not in sys.modules:
         _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
     talkative = name == "tensorflow" and name not in sys.modules and "IPython" in sys.modules
-    if talkative:  # a notebook would show its notes on devices, and its warning of every other trace
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     try:
-        with _late_parts():
+        with _late_parts(), _without_notes():
             module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if name == "keras" and error.name in ("jax", "torch"):
@@ -74,11 +80,69 @@ def require(name: str) -> types.ModuleType:
             raise
         hint = _INSTALL.get(name, f"pip install {name}")
         raise MissingDependencyError(f"{name} is not installed, and this needs it. Install it: {hint}") from None
-    if talkative:
+    if talkative:  # a notebook would show its warning of every other trace
         module.get_logger().setLevel("ERROR")
     if name == "keras":
         _check_backend(module.config.backend())
     return module
+
+
+def no_greetings() -> None:
+    """Silences TensorFlow's notes on devices before its import, unless the environment asks for them."""
+    os.environ.setdefault(_LEVEL, "3")
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+
+
+@contextlib.contextmanager
+def quiet_native_stderr() -> Iterator[None]:
+    """Context manager: withholds what TensorFlow's libraries log to standard error, unless an exception is raised.
+
+    On import, they print notes on missing devices before any log level applies. Whatever else was written comes late.
+    """
+    try:
+        screen = os.dup(2)
+    except OSError:  # no standard error at all
+        yield
+        return
+    failed = False
+    with tempfile.TemporaryFile() as withheld:
+        _flush()
+        os.dup2(withheld.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            failed = True
+            raise
+        finally:
+            _flush()
+            os.dup2(screen, 2)
+            withheld.seek(0)
+            os.write(screen, b"".join(line for line in withheld if failed or not _NOTE.match(line)))
+            os.close(screen)
+
+
+@contextlib.contextmanager
+def _without_notes() -> Iterator[None]:
+    """Context manager: TensorFlow logs nothing from its first import on, if nobody has set its level of logging.
+
+    The level is in the environment only meanwhile, so other processes have the user's.
+    """
+    level = os.environ.get(_LEVEL)
+    if "tensorflow" in sys.modules or level not in (None, "3"):
+        yield
+        return
+    os.environ[_LEVEL] = "3"
+    try:
+        with quiet_native_stderr():
+            yield
+    finally:
+        if level is None:
+            del os.environ[_LEVEL]
+
+
+def _flush() -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no such stream
+        sys.stderr.flush()
 
 
 def import_matplotlib() -> None:

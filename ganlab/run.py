@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ganlab.errors import ConfigError, MissingDependencyError, RunCompletedError, RunError
-from ganlab.lazy import require
-from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
+from ganlab.lazy import no_greetings, quiet_native_stderr, require
 from ganlab.plugins.manager import use_plugin_file
+from ganlab.runs.addresses import at_address
 from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.runs.plugin_file import take_up
 from ganlab.support import several
@@ -55,6 +55,26 @@ class Run(RunDirectory):
     that `ganlab.train` returned has them; for one that was opened later, methods take `experiment`, the experiment that
     it was trained with, and refuse another one. So does `given`, for functions that take a run.
     """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, experiment: Experiment | None = None, keeps: object = None
+    ) -> None:
+        """Takes a run's directory, or its address: `ganlab.Run("s3://bucket/runs/ring/lazy")`.
+
+        A run at an address is read from a folder of this machine, `path`, which follows its mirror while the object
+        lives and is not to be written to.
+
+        Args:
+            path: The directory, or the address.
+            experiment: The experiment that it was trained with.
+            keeps: An object to keep alive as long as the run.
+
+        Raises:
+            RunError: The directory is not a run, or there is none at the address, or it cannot be read.
+        """
+        if (opened := at_address(path, "read")) is not None:  # it ends with the last object that keeps it
+            keeps, path = opened, opened.__enter__()[0]
+        super().__init__(path, experiment=experiment, keeps=keeps)
 
     def recipe(self, params: Sequence[str] = (), *, only: Sequence[str] | None = None) -> Recipe:
         """The experiment that config.gin describes; nothing is built yet.
@@ -278,7 +298,8 @@ class Run(RunDirectory):
         """Trains a twin from one of the run's steps on, with the same examples and noise and other settings.
 
         Args:
-            run_dir: The twin's directory, which must not exist; None for a new one beside the run's.
+            run_dir: The twin's directory, which must not exist; None for a new one beside the run's, or in `runs` if
+                the run is at an address.
             at: The step, from 1.
             params: Settings of the twin, as `--param` takes them; none for the same again.
             console: Whether to show progress on the terminal.
@@ -296,7 +317,8 @@ class Run(RunDirectory):
         run, at, settings = self.given(experiment), several.whole_number(at, "at"), several.texts(params, "params")
         if run_dir is None:
             beside = run.path.absolute().parent
-            run_dir = new_run_path(beside.parent, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
+            root = beside.parent if run._keeps is None else Path("runs")
+            run_dir = new_run_path(root, beside.name, int(run.recipe(settings).arguments.get("seed", 0)))
         twin, application = several.path(run_dir, "run_dir"), _application("ganlab_time_travel")
         return cast(Run, application.fork(run, twin, at=at, params=settings, console=console, say=_warn))
 

@@ -130,8 +130,7 @@ def plugins(ctx: click.Context, incomplete: str) -> Iterator[str]:
 # By the name of an option, or a command's name and its argument's metavar or name.
 _COMPLETERS: dict[str, Completer] = {
     "--gin": gin_files,
-    "run FILE": gin_files,
-    "show FILE": gin_files,
+    **{f"{name} FILE": gin_files for name in ("run", "show", "sweep", "plan", "verify")},
     "--param": settings,
     "--grid": settings,
     "--range": settings,

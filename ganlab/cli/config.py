@@ -47,7 +47,7 @@ def show(
 ) -> None:
     """Prints the whole resolved experiment as a gin file, including every default."""
     if not gin_files:
-        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
+        raise click.UsageError("Missing experiment: name a FILE, for example 'ganlab config show quickstart'.")
     use_plugins(no_plugin, plugin_file, gin_files[0])
     recipe = read_experiment(gin_files, params)
     if as_json:

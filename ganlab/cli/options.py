@@ -11,6 +11,7 @@ import click
 
 from ganlab.cli.plugin_commands import in_use
 from ganlab.errors import ConfigError
+from ganlab.runs import at_address
 from ganlab.runs.experiment_source import use_plugins
 from ganlab.support.paths import is_url, local
 
@@ -22,7 +23,10 @@ class LocalPath(click.Path):
         super().__init__(**options, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; a URL is refused before anything looks at it."""
+        """The path; a URL, and a dash for a standard stream, are refused before anything looks at them."""
+        if value == "-":
+            reason = "- is standard input or output, which is not taken here: give a path (./- for this name)."
+            self.fail(reason, param, ctx)
         try:
             local(value)
         except ConfigError as error:
@@ -40,10 +44,10 @@ class RunsPath(LocalPath):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; of an address, the folder that stands for it until the command ends."""
         if ctx is not None and is_url(value):
-            for _, call in in_use().calls("ganlab_open_runs"):
-                if (opened := call(address=str(value), use=self._use)) is not None:
-                    folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
-                    return folder
+            in_use()
+            if (opened := at_address(value, self._use)) is not None:
+                folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
+                return folder
         return super().convert(value, param, ctx)
 
 
@@ -90,14 +94,24 @@ def run_with_plugins(command: Command) -> Command:
 
 
 def experiment_options(command: Command) -> Command:
-    """Adds `--gin` and `--param`."""
-    command = click.option(
+    """Adds `[FILE]...`, `--gin` and `--param`; the command gets all files as those of `--gin`."""
+
+    @functools.wraps(command)
+    def with_files(*arguments: Any, files: tuple[str, ...], gin_files: tuple[str, ...], **options: Any) -> Any:
+        if files:
+            ctx = click.get_current_context()
+            ctx.params["gin_files"] = gin_files = (*files, *gin_files)
+            ctx.set_parameter_source("gin_files", click.core.ParameterSource.COMMANDLINE)
+        return command(*arguments, gin_files=gin_files, **options)
+
+    described = click.argument("files", metavar="[FILE]...", nargs=-1)(cast(Command, with_files))
+    described = click.option(
         "--param",
         "params",
         metavar="NAME=VALUE",
         multiple=True,
         help="Override a setting, for example 'experiment.steps=100'. May be given several times.",
-    )(command)
+    )(described)
     return click.option(
         "--gin",
         "gin_files",
@@ -105,7 +119,7 @@ def experiment_options(command: Command) -> Command:
         multiple=True,
         help="Experiment file: a path, or the name of a shipped file. May be given several times: "
         "later files override earlier ones.",
-    )(command)
+    )(described)
 
 
 class _Step(click.ParamType):

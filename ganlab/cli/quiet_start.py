@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from ganlab.plugins.import_guard import no_greetings, quiet_native_stderr
+from ganlab.lazy import no_greetings, quiet_native_stderr, require
 
 # With less address space than this TensorFlow may abort the process without an exception.
 _ADDRESSES = 2 << 30
@@ -21,8 +21,6 @@ def start_tensorflow() -> None:
         raise MemoryError(f"TensorFlow needs more than {_ADDRESSES >> 20} MiB of address space")
     # Before the import, which prints pages of notes on missing devices.
     no_greetings()
-    from ganlab.lazy import require
-
     with quiet_native_stderr():
         require("tensorflow")
     require("keras")

@@ -28,7 +28,6 @@ from ganlab.support.terminal import line
 
 
 @click.command("run")
-@click.argument("files", metavar="[FILE]...", nargs=-1)
 @experiment_options
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Override experiment.seed.")
 @click.option(
@@ -63,7 +62,6 @@ from ganlab.support.terminal import line
 @click.pass_context
 def run(
     ctx: click.Context,
-    files: tuple[str, ...],
     runs: Path,
     name: str | None,
     resume: Path | None,
@@ -80,7 +78,6 @@ def run(
     ganlab run mine.gin --param experiment.steps=100 --seed 3
     ganlab run --resume runs/mine/20260801-120000-s3-1f2e
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    described["gin_files"] = (*files, *described["gin_files"])
     if (resume is not None) + (resume_or_start is not None) + (name is not None) > 1:
         raise click.UsageError("--name, --resume and --resume-or-start each choose the run's folder: give one.")
     if resume is not None:

@@ -129,7 +129,7 @@ def ganlab_open_runs(address: str, use: str) -> Any:
     """Opens an address such as `s3://bucket/runs` while a command runs; None if it is not the plugin's.
 
     `use` is "list" (checkpoints are not needed), "read", "resume" or "create". The context manager gives the local
-    folder to use in its place, and a function `(path, again)`. It is called once, before training, with the run's path
+    folder to use in its place, and a function `(path, again)`. It is called before the run is trained, with its path
     below that folder; with `again`, a run that is at the address already is continued, and otherwise refused.
     """
 

@@ -10,11 +10,12 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-import tempfile
 import threading
 import types
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from ganlab.lazy import no_greetings, quiet_native_stderr
 
 # Importing TensorFlow takes some seconds on a slow disk; anything slower deserves a message.
 _SLOW_SECONDS = 10.0
@@ -68,43 +69,6 @@ def quiet_tensorflow() -> Iterator[None]:
         yield
     finally:
         finder.remove()
-
-
-@contextlib.contextmanager
-def quiet_native_stderr() -> Iterator[None]:
-    """Context manager: withholds what native code writes to standard error; prints it after all on an exception.
-
-    On import, TensorFlow's libraries print notes on missing devices before any log level applies.
-    """
-    try:
-        screen = os.dup(2)
-    except OSError:  # no standard error at all
-        yield
-        return
-    with tempfile.TemporaryFile() as withheld:
-        _flush()
-        os.dup2(withheld.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            withheld.seek(0)
-            os.write(screen, withheld.read())
-            raise
-        finally:
-            _flush()
-            os.dup2(screen, 2)
-            os.close(screen)
-
-
-def no_greetings() -> None:
-    """Silences TensorFlow's notes on devices before its import, unless the environment asks for them."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-
-
-def _flush() -> None:
-    with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no such stream
-        sys.stderr.flush()
 
 
 class _QuietFinder:

@@ -62,8 +62,8 @@ def local(path: str | os.PathLike[str], what: str = "") -> Path:
     if is_url(path):
         url = line(re.sub(":/+", "://", os.fspath(path), count=1))
         raise ConfigError(
-            f"{f'{what} = ' if what else ''}{url} is a URL, and ganlab reads and writes paths of this machine alone: "
-            "copy or mount it, and give its path here."
+            f"{f'{what} = ' if what else ''}{url} is a URL, and only a path of this machine is taken here: "
+            "copy or mount it, and give its path."
         )
     return Path(path)
 

@@ -95,7 +95,6 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
 
 
 @dataset.command()
-@click.argument("files", metavar="[FILE]...", nargs=-1)
 @experiment_options
 @click.option(
     "-o",
@@ -107,7 +106,6 @@ def make(source: Path, folder: Path, size: int, method: str, grey: bool, shard: 
 )
 @plugin_options(BESIDE_GIN)
 def show(
-    files: tuple[str, ...],
     gin_files: tuple[str, ...],
     params: tuple[str, ...],
     output: Path,
@@ -123,13 +121,12 @@ def show(
     ganlab dataset show mine.gin -o mine.png
     ganlab dataset show quickstart -o digits.png
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    experiment_files = (*files, *gin_files)
-    if not experiment_files:
+    if not gin_files:
         raise click.UsageError("Missing experiment: name a FILE, for example 'ganlab dataset show quickstart'.")
     if output.suffix.lower() != ".png":
         raise click.UsageError(f"-o {line(output)} must end in .png.")
-    use_plugins(no_plugin, plugin_file, experiment_files[0])
-    arguments = read_experiment(experiment_files, params).arguments
+    use_plugins(no_plugin, plugin_file, gin_files[0])
+    arguments = read_experiment(gin_files, params).arguments
     start_tensorflow()
     from ganlab.engine import make
 

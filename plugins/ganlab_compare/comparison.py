@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ganlab.commands import several
 from ganlab.errors import MissingDependencyError, RunError
 from ganlab.lazy import require
-from ganlab.runs import Scalar, why_unreadable
+from ganlab.runs import Scalar, at_address, why_unreadable
 from ganlab_compare.configurations import (
     Configuration,
     common_settings,
@@ -113,8 +114,8 @@ def compare(
     """Compares runs, including those in progress. TensorFlow is not imported, and nothing in a run is executed.
 
     Args:
-        paths: Run directories, folders of them (for example a sweep's), or patterns, for example `runs/*/baseline-*`;
-            one of these, or several. So are settings and metrics.
+        paths: Run directories, folders of them (for example a sweep's), patterns such as `runs/*/baseline-*`, or
+            addresses of mirrors; one of these, or several. So are settings and metrics.
         by: The settings to group by, in full or in short (`weight`); none for all of them.
         metrics: Tags or their ends (`modes`), each optionally followed by `:max` or `:min` for the better direction;
             none for the evaluators' figures and the critic's Wasserstein estimate.
@@ -128,7 +129,11 @@ def compare(
         ConfigError: A setting, metric or configuration is unknown, or an argument has another type.
     """
     by, metrics = several.texts(by, "by"), several.texts(metrics, "metrics")
-    return compare_runs(*read_runs(several.paths(paths, "paths")), by=by, metrics=metrics, against=against)
+    with contextlib.ExitStack() as stack:
+        opened = [(at_address(path, "list"), path) for path in several.values(paths)]
+        here = [stack.enter_context(at)[0] if at else path for at, path in opened]
+        taken = several.paths(here[0] if len(here) == 1 else here, "paths")
+        return compare_runs(*read_runs(taken), by=by, metrics=metrics, against=against)
 
 
 def compare_runs(

@@ -67,11 +67,11 @@ def plan(
     machine. Exits with 1 if the step cannot be compiled for one of the topologies.
 
     \b
-    ganlab plan --gin methods/sngan --topology v5e:2x2,h100:8
-    ganlab plan --gin mine.gin --topology cpu
+    ganlab plan methods/sngan --topology v5e:2x2,h100:8
+    ganlab plan mine.gin --topology cpu
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if not gin_files:
-        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart.")
+        raise click.UsageError("Missing experiment: name a FILE, for example 'ganlab plan quickstart'.")
     from ganlab_verify import Source
 
     from ganlab_plan.places import places

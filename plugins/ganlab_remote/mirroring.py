@@ -55,8 +55,8 @@ class Mirror:
         record = {"address": self.remote.address, "manifest": manifest, "step": self.step}
         write_text(self._run / RECORD, json.dumps(record, indent=2) + "\n")
 
-    def send(self) -> None:
-        """Sends the present state, whole or not at all: a reader sees it when the manifest is there."""
+    def send(self, *, again: bool = True) -> None:
+        """Sends the present state, whole or not at all, unless it is not to be sent again: its manifest comes last."""
         if self._sent is None:  # what an earlier process sent; a part that it sent incompletely has another size
             sizes = self.remote.sizes()
             self._sent = {name.removeprefix("content/"): size for name, size in sizes.items()}
@@ -69,12 +69,16 @@ class Mirror:
             raise TakenOverError(
                 f"{line(self.remote.address)} is mirrored by another process by now, so this one leaves it alone."
             )
+        self.step = max(steps, default=None)
+        if not again and self._before and files == self._before.files:
+            self.record()
+            return
         manifest, data = encode(1 + max(map(number_of, there), default=0), secrets.token_hex(8), files)
         self._seen.add(manifest.name)
         self.remote.write(manifest.name, data)
         keep = manifest.parts() | (self._before.parts() if self._before else {})
         kept = (manifest.name, self._before.name if self._before else "")
-        self._before, self.step = manifest, max(steps, default=None)
+        self._before = manifest
         self.record()
         self.remote.remove([name for name in there if name not in kept])
         self.remote.remove([part_path(part) for part in self._sent if part not in keep])

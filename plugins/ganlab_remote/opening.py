@@ -82,18 +82,21 @@ def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
     if len(names) < 2 or not all(map(is_name, names)):
         raise RunError(f"{line(remote.address)} is not the address of a run, which ends in EXPERIMENT/NAME.")
     folder = RUNS.joinpath(*names)
-    folder.parent.mkdir(parents=True, exist_ok=True)
     mirror = Mirror(remote, folder)
+    missing = RunError(f"{line(remote.address)} is not a run. List those of a folder: ganlab runs list ADDRESS")
+    if not start and mirror.begin() is None and not folder.exists():
+        raise missing
+    folder.parent.mkdir(parents=True, exist_ok=True)
     with _alone(folder.parent):
         state = mirror.begin()
         if start and state is None and recorded(folder) is None:
             return mirror, folder  # new, or ended before anything was sent
         if _is_here(remote, folder, state):
             if RunDirectory(folder).info.get("status") == "completed":  # which ganlab refuses to resume
-                mirror.send()
+                mirror.send(again=False)
         else:
             if state is None or INFO not in state.files:
-                raise RunError(f"{line(remote.address)} is not a run. List those of a folder: ganlab runs list ADDRESS")
+                raise missing
             _take(remote, folder, state)
             mirror.record()
     return mirror, folder

@@ -40,22 +40,37 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     name, mean, next_seed = row.runs[0].path.parent.name, compared.estimates[label, chosen.tag], max(request.seeds) + 1
     seeds = f"{next_seed}..{max(request.seeds) + len(request.seeds)}" if len(request.seeds) > 1 else str(next_seed)
     words = ["ganlab", "sweep", "--gin", str(commands.shown(output or stored.gin(name))), "--seeds", seeds]
-    concluded = [compared.verdicts.get(chosen.tag) or "No other configuration is completed: nothing is compared."]
+    others = [compared.improvement.get((one.label, chosen.tag)) for one in compared.configurations if one is not row]
+    verdict, tied = _concluded(others) if any(others) else (compared.verdicts.get(chosen.tag), False)
+    concluded = [verdict or "No other configuration is completed: nothing is compared."]
     concluded += [problem for problem in compared.problems if "unhealthy" not in problem]
     if row.unhealthy:
         concluded.append(f"Of its runs, {row.health}: ganlab runs show {shlex.quote(str(row.unhealthy[0].path))}")
     if left:
         concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
     facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
-    more = {"seeds": mean.n, "concluded": concluded, "command": shlex.join(words + plugin_options(request))}
+    more = {"seeds": mean.n, "tied": tied, "unhealthy": len(row.unhealthy), "concluded": concluded}
+    more["command"] = shlex.join(words + plugin_options(request))
     return {"configuration": name, **stored.info["configurations"][name], **facts, **more}
+
+
+def _concluded(others: Sequence[Any]) -> tuple[str, bool]:
+    """What may be concluded of the best, from the other ones' `Improvement`s, and whether it may be no better."""
+    ties = [one for one in others if one is None or one.verdict == "open"]
+    if not ties:
+        return "Every other configuration is worse, beyond chance.", False
+    seeds = max((one.seeds or 0 for one in ties if one), default=0)
+    remedy = f"At least {seeds} seeds of each would settle it." if seeds else "Train more seeds of each."
+    over = f"{len(ties)} of {len(others)} others" if len(others) > 1 else "the other one"
+    return f"Its lead over {over} may be chance. {remedy}", True
 
 
 def in_words(best: Mapping[str, Any]) -> str:
     """The sentences that `ganlab best` prints."""
     ends = "" if best["low"] is None else f" [{best['low']:.4g}, {best['high']:.4g}]"
     over = f", the mean over {best['seeds']} seeds" if best["seeds"] > 1 else ""
-    first = f"Best {best['metric']} ({best['direction']}): {best['mean']:.4g}{ends}{over}, with "
+    marks = "".join(f", {mark}" for mark in ("tied", "unhealthy") if best[mark])
+    first = f"Best {best['metric']} ({best['direction']}){marks}: {best['mean']:.4g}{ends}{over}, with "
     again = f"Train it again, on other seeds: {best['command']}"
     return "\n".join(map(line, [f"{first}{best['configuration']}.", *best["concluded"], again]))
 

@@ -25,22 +25,10 @@ from ganlab.commands import (
 )
 from ganlab.errors import NotNamedError
 from ganlab.runs import confirmed
-from ganlab_sweep import Sweep, created, launcher_of, run_trials, search_of
+from ganlab_sweep import Request, Sweep, created, launcher_of, run_trials, search_of
+from ganlab_sweep import request as kinds
 from ganlab_sweep.durations import Duration
 from ganlab_sweep.output import print_end, print_plan, shown
-from ganlab_sweep.request import (
-    COUNT,
-    COUNT_OR_NONE,
-    FOLDER,
-    LISTS,
-    RANGES,
-    SECONDS,
-    SEED,
-    SWITCH,
-    VALUES,
-    Kind,
-    Request,
-)
 from ganlab_sweep.screen import LiveTable, summary
 from ganlab_sweep.sweeping import free_path, planned_sweep
 
@@ -51,13 +39,13 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The options of kinds of settings.
-_OPTIONS: Mapping[Kind, dict[str, Any]] = {
-    **{kind: {"multiple": True} for kind in (LISTS, RANGES, VALUES)},
-    **{kind: {"type": click.IntRange(1)} for kind in (COUNT, COUNT_OR_NONE)},
-    SEED: {"type": click.IntRange(0)},
-    SECONDS: {"type": Duration()},
-    SWITCH: {"is_flag": True},
-    FOLDER: {"type": LocalPath(file_okay=False), "show_default": True},
+_OPTIONS: Mapping[kinds.Kind, dict[str, Any]] = {
+    **{kind: {"multiple": True} for kind in (kinds.LISTS, kinds.RANGES, kinds.VALUES)},
+    **{kind: {"type": click.IntRange(1)} for kind in (kinds.COUNT, kinds.COUNT_OR_NONE)},
+    kinds.SEED: {"type": click.IntRange(0)},
+    kinds.SECONDS: {"type": Duration()},
+    kinds.SWITCH: {"is_flag": True},
+    kinds.FOLDER: {"type": LocalPath(file_okay=False), "show_default": True},
 }
 # The names under which options that several commands share are passed.
 _SHARED = {"gin_files": "gin"}
@@ -96,9 +84,9 @@ def sweep(ctx: click.Context, resume: Path | None, retry_failed: bool, dry_run: 
     Every trial is a process with a run directory inside the sweep's. However the sweep ended, --resume continues it.
 
     \b
-    ganlab sweep --gin quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
-    ganlab sweep --gin quickstart --grid 'experiment.constraints=[@constraints.r1(), @constraints.spectral_norm()]'
-    ganlab sweep --gin quickstart --range 'optimizers.adam.learning_rate=1e-5..1e-2:log' --search random --budget 20
+    ganlab sweep quickstart --grid 'constraints.gradient_penalty.weight=[0.1, 1, 10]' --seeds 0..4 --jobs 2
+    ganlab sweep quickstart --grid 'experiment.constraints=[@constraints.r1(), @constraints.spectral_norm()]'
+    ganlab sweep quickstart --range 'optimizers.adam.learning_rate=1e-5..1e-2:log' --search random --budget 20
     ganlab sweep --resume runs/quickstart-sweep-20260801-120000
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if resume is not None:
@@ -125,8 +113,9 @@ def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, 
         if setting is None or source is click.core.ParameterSource.DEFAULT:
             continue
         if resumed and not setting.may_change:
+            given = "FILE and --gin" if name == "gin" else parameter.opts[0]
             raise click.UsageError(
-                f"--resume continues a sweep unchanged: leave out {parameter.opts[0]}. Only --jobs, --timeout, "
+                f"--resume continues a sweep unchanged: leave out {given}. Only --jobs, --timeout, "
                 "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
             )
         settings[name] = ctx.params[parameter.name or ""]
@@ -136,7 +125,9 @@ def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, 
 def _new(settings: Mapping[str, Any], *, dry_run: bool, as_json: bool) -> tuple[Sweep | None, Launcher, Search]:
     """A new sweep with its launcher and its search; printed, and not created, in a dry run."""
     if "gin" not in settings:
-        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --resume SWEEP.")
+        raise click.UsageError(
+            "Missing experiment: name a FILE, for example 'ganlab sweep quickstart', or pass --resume SWEEP."
+        )
     planned = planned_sweep(Request(**settings))
     path = free_path(planned)
     if dry_run:

@@ -36,11 +36,8 @@ def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_j
         say(complaint, err=True)
     refused = [proposal.error for proposal in stored.proposals if proposal.error]
     if refused:
-        count = counted(len(refused), "proposal")
-        say(
-            f"{count} of searches.{line(stored.request.search)} cannot be trained. The first: {line(refused[0])}",
-            err=True,
-        )
+        proposals = f"{counted(len(refused), 'proposal')} of searches.{line(stored.request.search)}"
+        say(f"{proposals} cannot be trained. The first: {line(refused[0])}", err=True)
     for trial in trials:
         if trial.error:
             say(f"{line(trial.name)} {trial.status}: {line(trial.error)} (log: {shown(trial.log)})", err=True)
@@ -64,11 +61,8 @@ def _complaints(trials: Sequence[Trial]) -> Iterator[str]:
             groups.setdefault(name_of_complaint(sentence), {}).setdefault(trial.name, sentence)
     for name, by_trial in groups.items():
         trial_name, sentence = next(iter(by_trial.items()))
-        complaint = line(sentence.removeprefix(f"{name}: "))
-        yield (
-            f"Health: {line(name)} reports a problem in {counted(len(by_trial), 'trial')}. In {line(trial_name)}: "
-            f"{complaint}"
-        )
+        trials_with_it, complaint = counted(len(by_trial), "trial"), line(sentence.removeprefix(f"{name}: "))
+        yield f"Health: {line(name)} reports a problem in {trials_with_it}. In {line(trial_name)}: {complaint}"
 
 
 def print_plan(

@@ -113,7 +113,7 @@ def table(trials: Sequence[Trial]) -> Table:
             trial.status,
             _step(trial),
             _value(trial),
-            _health(trial),
+            "" if trial.health is None else health_in_brief(trial.health),
             str(len(trial.warnings)) if trial.warnings or trial.health is not None else "",
             in_time(trial.seconds) if trial.seconds else "",
         )
@@ -175,10 +175,6 @@ def _share(trial: Trial) -> float:
 
 def _step(trial: Trial) -> str:
     return "" if trial.steps is None else f"{trial.step}/{trial.steps}"
-
-
-def _health(trial: Trial) -> str:
-    return "" if trial.health is None else health_in_brief(trial.health)
 
 
 def _value(trial: Trial) -> str:

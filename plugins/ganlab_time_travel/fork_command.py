@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from ganlab import Run
-from ganlab.commands import LocalPath, exit_code, last_screen, run_with_plugins, say, start_tensorflow, warn
+from ganlab.commands import RunsPath, exit_code, last_screen, run_with_plugins, say, start_tensorflow, warn
 from ganlab.runs import check_place, new_run_path
 
 
 @click.command("fork")
-@click.argument("run", metavar="RUN", type=LocalPath())
+@click.argument("run", metavar="RUN", type=RunsPath("resume"))
 @click.option("--at", type=click.IntRange(1), required=True, help="The step: generator updates that both share.")
 @click.option(
     "--param",

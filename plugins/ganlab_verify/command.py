@@ -107,12 +107,14 @@ def verify(
     --checks names it.
 
     \b
-    ganlab verify --gin quickstart
-    ganlab verify --gin mine.gin --checks replicas,graph --replicas 1,2
+    ganlab verify quickstart
+    ganlab verify mine.gin --checks replicas,graph --replicas 1,2
     ganlab verify --all
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if bool(gin_files) == every:
-        raise click.UsageError("Missing experiment: pass --gin FILE, for example --gin quickstart, or --all alone.")
+        raise click.UsageError(
+            "Missing experiment: name a FILE, for example 'ganlab verify quickstart', or --all alone."
+        )
     file = str(plugin_file) if plugin_file is not None else None
     from ganlab_verify import Options, Source, shipped_experiments, started
 

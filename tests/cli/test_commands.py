@@ -28,14 +28,16 @@ def test_dry_run_and_config_show_print_the_whole_experiment_and_write_nothing(ga
     assert (shown.exit_code, shown.stdout) == (0, result.stdout)
 
 
-def test_run_takes_files_without_the_option_before_those_with_it(ganlab, here, minimal):
+def test_commands_take_files_without_the_option_before_those_with_it(ganlab, here, minimal):
     (here / "exp.gin").write_text(minimal)
     (here / "longer.gin").write_text("experiment.steps = 77\n")
     with_options = ganlab("run", "--gin", "exp.gin", "--gin", "longer.gin", "--dry-run").stdout
     assert "experiment.steps = 77\n" in with_options
     assert ganlab("run", "exp.gin", "longer.gin", "--dry-run").stdout == with_options
-    assert ganlab("run", "exp.gin", "--gin", "longer.gin", "--dry-run").stdout == with_options
-    assert "Did you mean 'quickstart'?" in ganlab("run", "quickstrat").stderr
+    for words in (("run", "--dry-run"), ("config", "show")):
+        assert ganlab(*words, "exp.gin", "--gin", "longer.gin").stdout == with_options
+    for words in ("run", "sweep", "verify", "plan --topology cpu", "dataset show -o x.png", "config show"):
+        assert "Did you mean 'quickstart'?" in ganlab(*words.split(), "quickstrat").stderr
 
 
 def test_config_explain(ganlab):

@@ -327,7 +327,7 @@ COMMANDS = {
     ("run", "--gin", "exp.gin", "--param", "experiment.seed=3", "--seed", "4"): (
         "--param 'experiment.seed=3': experiment.seed = 3 has no effect: --seed 4 sets it again. Remove one of them."
     ),
-    ("config", "show"): "Missing experiment: pass --gin FILE, for example --gin quickstart.",
+    ("config", "show"): "Missing experiment: name a FILE, for example 'ganlab config show quickstart'.",
     ("config", "explain", "penatly"): (
         "Unknown component 'penatly'. Did you mean 'penalty'? Names have the form KIND.NAME; 'ganlab plugins' "
         "lists them."

@@ -84,7 +84,7 @@ def test_hanging_plugin_can_be_interrupted(plugin, tmp_path):
     assert "Traceback" not in said
 
 
-GREETING = "I0000 cpu_feature_guard.cc:227] This TensorFlow binary is optimized"
+GREETING = "I0000 00:00:1795786596.920083    5001 cpu_feature_guard.cc:227] This TensorFlow binary is optimized"
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def greeting_tensorflow(tmp_path):
     folder = tmp_path / "site" / "tensorflow"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(
-        f"import os\nos.write(2, b'{GREETING}\\n')\nlevel = os.environ['TF_CPP_MIN_LOG_LEVEL']\n"
+        f"import os\nos.write(2, b'{GREETING}\\nmine\\n')\nlevel = os.environ['TF_CPP_MIN_LOG_LEVEL']\n"
         "if 'BREAK' in os.environ:\n    raise ImportError('no libcuda')\n"
     )
     others = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
@@ -113,6 +113,15 @@ def test_tensorflow_import_in_a_plugin_is_silent(plugin, tmp_path, greeting_tens
     assert json.loads(done.stdout)["plugins"][-1]["status"] == "loaded", done.stdout
     assert GREETING not in done.stderr
     assert "a library of mine" in done.stderr  # nothing else is withheld
+
+
+@pytest.mark.parametrize(("level", "heard"), [(None, 0), ("3", 0), ("0", 1), ("2", 1)])
+def test_tensorflow_import_by_a_script_is_silent_and_leaves_the_users_level(greeting_tensorflow, level, heard):
+    script = "import os, ganlab.lazy\nprint(ganlab.lazy.tensorflow.level, os.environ.get('TF_CPP_MIN_LOG_LEVEL'))"
+    given = greeting_tensorflow | ({"TF_CPP_MIN_LOG_LEVEL": level} if level else {})
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=given)
+    assert (done.stdout, done.stderr.count(GREETING)) == (f"{level or 3} {level}\n", heard)
+    assert "mine" in done.stderr  # what TensorFlow's libraries do not log
 
 
 def test_failing_tensorflow_import_prints_its_messages(plugin, tmp_path, greeting_tensorflow):

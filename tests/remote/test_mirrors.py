@@ -5,6 +5,8 @@ import json
 import os
 import shutil
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,9 +16,10 @@ from ganlab_remote.mirroring import Mirror, Mirroring
 from ganlab_remote.opening import opened
 from resting_runs import contents, make
 
+import ganlab
 from ganlab.cli import cli
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
-from ganlab.files import write_text
+from ganlab.files import locked_folder, write_text
 from ganlab.runs import size_on_disk
 
 fsspec = pytest.importorskip("fsspec")
@@ -370,11 +373,40 @@ def test_a_run_that_is_repeated_goes_on_from_its_mirror_or_starts_without_one(he
         assert mirrored(folder) == sent
 
 
+def test_python_reads_runs_at_addresses_and_lets_go_of_them(here, monkeypatch):
+    mirror(here / "run").send()
+    run = ganlab.Run("memory://b/runs/e/a")
+    assert mirrored(run.path) == mirrored(here / "run") | {".mirror.json": (run.path / ".mirror.json").read_bytes()}
+    with locked_folder(run.path) as free:
+        assert not free
+    with pytest.raises(GanlabError, match="runs/e is not a run but contains 1"):
+        ganlab.Run("memory://b/runs/e")
+    (row,) = ganlab.compare("memory://b/runs", metrics="critic/loss").configurations
+    assert [one.path for one in row.runs] == [here / "cache/remote/memory/b/runs/e/a"]
+    place = run.path
+    del run
+    with locked_folder(place) as free:
+        assert free
+
+
+def test_a_twin_of_a_run_at_an_address_is_trained_beside_the_run_that_was_taken(here, monkeypatch):
+    mirror(here / "run").send()
+    twins, names = [], written(monkeypatch)
+    monkeypatch.setattr(ganlab.Run, "recipe", lambda run, params: SimpleNamespace(arguments={}))
+    monkeypatch.setattr("ganlab_time_travel.fork", lambda run, path, **asked: twins.append((run.path, path)) or run)
+    for name in ("first", "second"):  # of a mirror that cannot be written
+        done = CliRunner().invoke(cli, ["fork", "memory://b/runs/e/a", "--at", "1", "--name", name])
+        assert done.exit_code == 0, done.output
+    ganlab.Run("memory://b/runs/e/a").fork(at=1)
+    assert twins[:2] == [(Path("runs/e/a"), Path("runs/e", name).absolute()) for name in ("first", "second")]
+    assert (twins[2][1].parent, names) == (Path("runs/e"), [])
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
         ("memory://b/none", "memory://b/none has no run. Give the address that 'ganlab run --runs' mirrored to."),
-        ("nowhere://b/x", "nowhere://b/x is a URL, and ganlab reads and writes paths of this machine alone"),
+        ("nowhere://b/x", "nowhere://b/x is a URL, and only a path of this machine is taken here"),
         ("memory://b/.x", "memory://b/.x has no run."),
     ],
 )

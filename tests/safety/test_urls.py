@@ -11,6 +11,7 @@ from ganlab_time_travel import fork
 import ganlab
 from ganlab.bounds import Local
 from ganlab.cli import cli
+from ganlab.cli.options import RunsPath
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.annotations import annotation
 from ganlab.support.atomic import new_file, new_folder
@@ -42,13 +43,14 @@ def test_urls_are_known_by_their_scheme():
 
 def test_every_path_of_the_command_line_is_checked():
     found = 0
-    for words, command in every_command():
+    for _, command in every_command():
         for parameter in command.params:
             if isinstance(parameter.type, click.Path):
                 found += 1
-                with pytest.raises(click.BadParameter) as refused:
-                    parameter.type.convert("no://bucket/x", parameter, click.Context(command))
-                assert "no://bucket/x is a URL" in str(refused.value), words
+                unknown = ["-", "no://bucket/x"] + ["memory://bucket/x"] * (not isinstance(parameter.type, RunsPath))
+                for given in unknown:
+                    with pytest.raises(click.BadParameter, match=f"^{given} is (a URL|standard input)"):
+                        parameter.type.convert(given, parameter, click.Context(command))
     assert found > 30
 
 
@@ -72,20 +74,29 @@ def test_every_path_of_the_command_line_is_checked():
         "verify --gin {url}",
         "plan --gin {url} --topology cpu",
         "config show --gin {url}",
+        "sweep --gin toy.gin --runs {url}",
+        "sweep --resume {url}",
+        "best {url}",
+        "benchmark --quick --constraint r1 --runs {url}",
+        "benchmark --resume {url}",
+        "runs rm {url}",
+        "runs show {url}",
+        "fork {url} --at 1",
     ],
 )
 def test_commands_refuse_urls_and_create_nothing(here, line):
-    result = CliRunner().invoke(cli, line.format(url="no://bucket/x").split())
-    assert result.exit_code == 2, result.output
-    assert "no://bucket/x" in result.stderr or "no:/bucket/x" in result.stderr
-    assert "URL" in result.stderr
+    for scheme in ("no", "memory") if not line.startswith("run --gin toy.gin --runs") else ("no",):
+        result = CliRunner().invoke(cli, line.format(url=f"{scheme}://bucket/x").split())
+        assert result.exit_code == 2, result.output
+        assert f"{scheme}://bucket/x" in result.stderr or f"{scheme}:/bucket/x" in result.stderr
+        assert any(text in result.stderr for text in ("URL", "memory://bucket/x has no run", "/x is not a run."))
 
 
 @pytest.mark.parametrize(
     "use",
     [
-        ganlab.Run,
-        ganlab.compare,
+        lambda url: ganlab.Run(Path(url)),
+        lambda url: ganlab.compare(Path(url)),
         lambda url: ganlab.train(None, url),
         lambda url: fork(None, url, at=1),
         ganlab.use_plugin_file,

@@ -11,6 +11,7 @@ from synthetic import SETTINGS, write_run
 
 from ganlab.cli import cli
 from ganlab.config import load, render
+from ganlab.runs import RunDirectory
 
 WEIGHT = "constraints.gradient_penalty.weight"
 MODES = "evaluation/mode_coverage/modes"
@@ -33,13 +34,8 @@ def swept(tmp_path, monkeypatch):
                 logged = {"evaluation": {metric.removeprefix("evaluation/"): [figure or 0.0]}}
                 kind = logged if metric == MODES else {"metrics": {metric: [figure or 0.0]}}
                 status = "failed" if figure is None else "completed"
-                write_run(
-                    tmp_path / "s" / f"weight={weight}" / f"s{seed}",
-                    seed=seed,
-                    settings=settings,
-                    status=status,
-                    **kind,
-                )
+                place = tmp_path / "s" / f"weight={weight}" / f"s{seed}"
+                write_run(place, seed=seed, settings=settings, status=status, **kind)
         return texts
 
     return swept
@@ -57,7 +53,7 @@ def test_a_winner_beyond_chance_comes_with_its_command_and_its_file(swept):
     assert said.startswith(f"Best {MODES} (max): 7.625 [")
     assert "the mean over 4 seeds, with weight=1.\n" in said
     # Four against four, completely apart: 2 / C(8, 4) = 0.029.
-    assert "is best: every other row is worse, beyond chance." in said
+    assert "\nEvery other configuration is worse, beyond chance.\n" in said
     assert "Train it again, on other seeds: ganlab sweep --gin best.gin --seeds 4..7\n" in said
     with open("best.gin") as file:
         assert load(["best.gin"]) == load(["eight_gaussians"], [f"{WEIGHT}=1"])
@@ -69,10 +65,21 @@ def test_a_winner_of_two_seeds_may_be_chance_and_its_command_is_quoted(swept, tm
     (tmp_path / "s").rename(tmp_path / "my sweep")
     found = json.loads(invoke("my sweep", "--json")[1])
     assert (found["configuration"], found["settings"], found["mean"]) == ("weight=1", {WEIGHT: "1"}, 7.5)
-    assert "even complete separation has p = 0.33" in found["concluded"][0]
+    # Two against two, completely apart: 2 / C(4, 2) = 0.33; of four against four it is 0.029.
+    verdict = "Its lead over the other one may be chance. At least 4 seeds of each would settle it."
+    assert (found["concluded"], found["tied"], found["unhealthy"]) == ([verdict], True, 0)
     *words, option, plugin = shlex.split(found["command"])
     assert (option, plugin) == ("--no-plugin", "one's")
     assert words[2:] == ["--gin", "my sweep/trials/weight=1.gin", "--seeds", "2..3"]
+
+
+def test_the_first_line_marks_a_winner_that_is_tied_or_unhealthy(swept, tmp_path):
+    swept({"1": (8.0, 7.0, 8.0, 7.0), "2": (8.0, 6.0, 7.0, 7.0), "3": (0.0, 1.0, 0.0, 1.0)})
+    RunDirectory(tmp_path / "s" / "weight=1" / "s0").update(health=["r1: It is too weak."])
+    first, second, *_ = invoke("s")[1].splitlines()
+    assert first == f"Best {MODES} (max), tied, unhealthy: 7.5 [6.581, 8.419], the mean over 4 seeds, with weight=1."
+    # Noether, of the 11 of 16 pairs that weight=2 loses: (2.394 + 0.842)^2 / (6 (11/16 - 1/2)^2) = 49.6.
+    assert second == "Its lead over 2 of 2 others may be chance. At least 50 seeds of each would settle it."
 
 
 @pytest.mark.parametrize(("maximize", "winner", "mean"), [(False, "weight=2", 3.5), (True, "weight=1", 4.0)])

@@ -142,7 +142,7 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing experiment: pass --gin FILE"),
+        ([], "Missing experiment: name a FILE"),
         (["--all", "--gin", "quickstart"], "or --all alone"),
         (["--gin", "quickstart", "--checks", "replica"], "Unknown check 'replica': choose from replicas,"),
         (["--gin", "quickstart", "--replicas", "two"], "'two' must be whole numbers from 1 to 64"),
