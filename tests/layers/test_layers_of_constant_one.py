@@ -61,6 +61,8 @@ CASES = {
     "householder": (layers.HouseholderActivation, {}, (2, 3, 4)),
     "centering": (layers.LayerCentering, {}, (2, 3, 4)),
     "centering-pixels": (layers.LayerCentering, {"axis": (1, 2), "center": False}, (3, 2, 4)),
+    "batch-lip": (layers.BatchLipNorm, {}, (2, 3, 4)),
+    "batch-lip-plain": (layers.BatchLipNorm, {"normalize": False}, (4,)),
     "average": (layers.ScaledAveragePooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "l2-norm": (layers.L2NormPooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "down": (layers.InvertibleDownsampling, {"size": 3}, (6, 3, 2)),
@@ -70,7 +72,7 @@ OPTIONS = {
     *("aol-dense-narrow", "aol-dense-one", "aol-valid", "aol-leaping", "sll-dense-wide", "sll-conv-even"),
     *("cpl-dense-narrow", "cpl-conv-even", "soc-wider", "soc-narrower", "bcop-wider", "bcop-narrower"),
     *("aoc-groups", "aoc-same", "aoc-transposed", "aoc-transposed-same", "bro-same"),
-    *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels"),
+    *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels", "batch-lip-plain"),
 }
 SOME_QUICK = [pytest.param(name, marks=pytest.mark.slow if name in OPTIONS else ()) for name in CASES]
 # The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
@@ -84,7 +86,7 @@ STEEP = {
     "soc-wider": (1 - 1 / 24) / (1 + 1 / 24),
     "bcop": 1 - 1e-5,
     "bcop-wider": 1 - 1e-5,
-    **dict.fromkeys(("aoc", "aoc-transposed", "bro"), 1 - 1e-5),
+    **dict.fromkeys(("aoc", "aoc-transposed", "bro", "batch-lip"), 1 - 1e-5),
     "average": 1 - 1e-5,
     "l2-norm": 0.999,
     "down": 1 - 1e-9,
@@ -231,6 +233,9 @@ def expected(name, layer, x):
         return np.stack([attended(row.reshape(-1, row.shape[-1]), layer.heads, *weights) for row in x]).reshape(x.shape)
     if name.startswith("centering"):
         return x - x.mean(layer.axis, keepdims=True) + sum(weights)
+    if name.startswith("batch-lip"):
+        beta, mean, variance = weights
+        return x - mean + beta * (np.sqrt(variance.max() + 1e-5) if layer.normalize else 1)
     if name == "householder":
         angles = np.tile(weights[0], x.size // 2 // len(weights[0]))
         lines = np.stack([np.sin(angles / 2), -np.cos(angles / 2)], 1)
@@ -328,6 +333,34 @@ def test_a_residual_has_the_mean_of_both_constants():
     np.testing.assert_array_equal(copy(points), model(points))
     with pytest.raises(ValueError, match=r"call it on the shortcut and the branch, which have one shape"):
         layers.LipschitzResidual()([x, keras.layers.Dense(3)(x)])
+
+
+def test_batch_lip_norm_is_that_of_its_authors_with_their_last_factor():
+    random = np.random.default_rng(0)
+    kernels, betas = [np.linalg.qr(random.normal(size=(4, 4)))[0] for _ in range(2)], random.normal(size=(2, 4))
+    x, score = random.normal(size=(50, 4)) * [1, 2, 3, 4] + 5, random.normal(size=4)
+    # deel-ai/deel-torchlip a477697, deel/torchlip/modules/normalization.py:292 and 344, and the product of the scales.
+    h, product = x, 1.0
+    for kernel, beta in zip(kernels, betas, strict=True):
+        h = h @ kernel
+        scale = np.sqrt(h.var(0, ddof=1).max())
+        h, product = np.sort(((h - h.mean(0)) / scale + beta * np.sqrt(49 / 50)).reshape(50, 2, 2)), product * scale
+        h = h.reshape(50, 4)
+    model = keras.Sequential([keras.Input((4,), dtype="float64")])
+    own = {"dtype": "float64"}
+    for kernel, beta in zip(kernels, betas, strict=True):
+        model.add(keras.layers.Dense(4, use_bias=False, **own))
+        model.add(layers.BatchLipNorm(momentum=0.0, epsilon=0.0, **own))
+        model.add(layers.GroupSort(**own))
+        model.layers[-3].set_weights([kernel])
+        model.layers[-2].beta.assign(beta)
+    for _ in range(2):  # the second layer's moments follow the first one's
+        model(x, training=True)
+    np.testing.assert_allclose(model(x) @ score[:, None], h @ score[:, None] * product, rtol=1e-9)
+    # Momentum, by the running mean of deel-ai/orthogonium d54ed63, orthogonium/layers/normalization.py:29.
+    layer = layers.BatchLipNorm(momentum=0.9, **own)
+    np.testing.assert_array_equal(layer(x, training=True), x)  # moments from before the call
+    np.testing.assert_allclose(layer.moving_mean, 0.1 * x.mean(0))
 
 
 def test_half_precision_computes_the_rescaling_in_float32():

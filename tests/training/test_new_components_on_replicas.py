@@ -128,9 +128,15 @@ def of_points(**parts):
     return {"architecture": Conditional(), "constraints": [constraint("gradient_penalty")], "critic_steps": 2, **parts}
 
 
+def _centred():
+    return lambda both: layers.BatchLipNorm(momentum=0.9)(both[0])
+
+
 @pytest.mark.slow
-def test_layers_with_labels_train_the_same():
-    one, two = (trained(replicas, count=4, **of_points()) for replicas in (0, 2))
+@pytest.mark.parametrize("normalization", [layers.ConditionalLayerNormalization, _centred])
+def test_layers_with_labels_train_the_same(normalization):
+    parts = of_points(architecture=Conditional(normalization=normalization))
+    one, two = (trained(replicas, count=4, **parts) for replicas in (0, 2))
     assert_same(one, two, rtol=3e-5, atol=3e-6)
 
 
