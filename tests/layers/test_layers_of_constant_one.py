@@ -336,28 +336,25 @@ def test_a_residual_has_the_mean_of_both_constants():
 
 
 def test_batch_lip_norm_is_that_of_its_authors_with_their_last_factor():
-    random = np.random.default_rng(0)
-    kernels, betas = [np.linalg.qr(random.normal(size=(4, 4)))[0] for _ in range(2)], random.normal(size=(2, 4))
-    x, score = random.normal(size=(50, 4)) * [1, 2, 3, 4] + 5, random.normal(size=4)
-    # deel-ai/deel-torchlip a477697, deel/torchlip/modules/normalization.py:292 and 344, and the product of the scales.
-    h, product = x, 1.0
-    for kernel, beta in zip(kernels, betas, strict=True):
+    random, own = np.random.default_rng(0), {"dtype": "float64"}
+    x, product = random.normal(size=(50, 4)) * [1, 2, 3, 4] + 5, 1.0
+    model, h = keras.Sequential([keras.Input((4,), **own)]), x
+    for _ in range(2):
+        kernel, beta = np.linalg.qr(random.normal(size=(4, 4)))[0], random.normal(size=4)
         h = h @ kernel
+        # deel-ai/deel-torchlip a477697, deel/torchlip/modules/normalization.py:292 and 344; and all scales.
         scale = np.sqrt(h.var(0, ddof=1).max())
-        h, product = np.sort(((h - h.mean(0)) / scale + beta * np.sqrt(49 / 50)).reshape(50, 2, 2)), product * scale
-        h = h.reshape(50, 4)
-    model = keras.Sequential([keras.Input((4,), dtype="float64")])
-    own = {"dtype": "float64"}
-    for kernel, beta in zip(kernels, betas, strict=True):
-        model.add(keras.layers.Dense(4, use_bias=False, **own))
-        model.add(layers.BatchLipNorm(momentum=0.0, epsilon=0.0, **own))
+        h = (h - h.mean(0)) / scale + beta * np.sqrt(49 / 50)
+        h, product = np.sort(h.reshape(50, 2, 2)).reshape(50, 4), product * scale
+        for layer in (keras.layers.Dense(4, use_bias=False, **own), layers.BatchLipNorm(0.0, 0.0, **own)):
+            model.add(layer)
+        model.layers[-2].set_weights([kernel])
+        model.layers[-1].beta.assign(beta)
         model.add(layers.GroupSort(**own))
-        model.layers[-3].set_weights([kernel])
-        model.layers[-2].beta.assign(beta)
     for _ in range(2):  # the second layer's moments follow the first one's
         model(x, training=True)
-    np.testing.assert_allclose(model(x) @ score[:, None], h @ score[:, None] * product, rtol=1e-9)
-    # Momentum, by the running mean of deel-ai/orthogonium d54ed63, orthogonium/layers/normalization.py:29.
+    np.testing.assert_allclose(model(x), h * product, rtol=1e-9)
+    # The running mean is that of deel-ai/orthogonium d54ed63, orthogonium/layers/normalization.py:29.
     layer = layers.BatchLipNorm(momentum=0.9, **own)
     np.testing.assert_array_equal(layer(x, training=True), x)  # moments from before the call
     np.testing.assert_allclose(layer.moving_mean, 0.1 * x.mean(0))
@@ -396,25 +393,30 @@ def test_no_entry_of_a_first_gram_matrix_is_of_the_size_of_rounding(shape):
     assert 1.05 < sums.mean() < 1.6
 
 
-def test_unknown_sizes_are_refused():
-    for layer in (layers.AOLConv2D(2, 3), layers.SLLConv2D(), layers.L2NormPooling2D()):
-        with pytest.raises(ValueError, match=r"got the shape \(None, 4\); it must be \(n, height, width, channels\)"):
-            layer(keras.Input((4,)))
-    with pytest.raises(ValueError, match=r"size=2\) got the shape \(None, 5, 4, 1\); height and width must be mult"):
-        layers.InvertibleDownsampling()(keras.Input((5, 4, 1)))
-    with pytest.raises(
-        ValueError, match=r"HouseholderActivation got the shape \(None, 3\); its last axis must have an"
-    ):
-        layers.HouseholderActivation()(keras.Input((3,)))
-    with pytest.raises(ValueError, match=r"LayerCentering\(axis=0\) would mix the examples of a batch"):
-        layers.LayerCentering(0)(keras.Input((3,)))
-    with pytest.raises(ValueError, match=r"strides=3, groups=1\): .* strides must be at least 1 and no larger"):
-        AOCConv2D(2, 2, 3)
-    with pytest.raises(ValueError, match=r"BROConv2D\(rank=5\) got .* the rank from 1 to the larger number .*, 4"):
-        BROConv2D(4, rank=5)(keras.Input((4, 4, 3)))
-    with pytest.raises(ValueError, match=r"LiResConv2D\(filters=4, .* it must have as many channels"):
-        LiResConv2D(4)(keras.Input((4, 4, 3)))
-    with pytest.raises(ValueError, match=r"AOLDense\(units=0\): it must be at least 1"):
-        layers.AOLDense(0)
-    with pytest.raises(ValueError, match=r"padding='causal'\): it must be 'same' or 'valid'"):
-        layers.AOLConv2D(1, 3, padding="causal")
+_MAP, _HEADS = r"got the shape .* it must be \(n, height, width, channels\)", r"got the shape .* a multiple of heads"
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (lambda: layers.AOLConv2D(2, 3), (4,), rf"AOLConv2D {_MAP}"),
+        (layers.SLLConv2D, (4,), rf"SLLConv2D {_MAP}"),
+        (layers.L2NormPooling2D, (4,), rf"L2NormPooling2D.* {_MAP}"),
+        *((layers.SelfAttention, shape, rf"SelfAttention {_MAP}") for shape in ((4, 16), (None, 4, 16))),
+        (layers.InvertibleDownsampling, (5, 4, 1), r"size=2\) got the shape .* 5, 4, 1\); height and width must be mu"),
+        (layers.HouseholderActivation, (3,), r"HouseholderActivation got the shape .* 3\); its last axis must have"),
+        (lambda: layers.LayerCentering(0), (3,), r"LayerCentering\(axis=0\) would mix the examples of a batch"),
+        (lambda: AOCConv2D(2, 2, 3), (), r"strides=3, groups=1\): .* strides must be at least 1 and no larger"),
+        (lambda: BROConv2D(4, rank=5), (4, 4, 3), r"BROConv2D\(rank=5\) got .* rank from 1 to the larger number .*, 4"),
+        (lambda: LiResConv2D(4), (4, 4, 3), r"LiResConv2D\(filters=4, .* it must have as many channels"),
+        (lambda: layers.AOLDense(0), (), r"AOLDense\(units=0\): it must be at least 1"),
+        (lambda: layers.SandwichDense(0), (), r"SandwichDense\(units=0\): it must be at least 1"),
+        (lambda: layers.SandwichDense(2), (None,), r"SandwichDense got the shape .* None\); it must be of a known"),
+        (lambda: layers.L2SelfAttention(0), (), r"L2SelfAttention\(heads=0\): it must be at least 1"),
+        *((lambda: layers.L2SelfAttention(2), each, _HEADS) for each in ((4,), (None, 4), (None, 2, 4), (3, 5))),
+        (lambda: layers.AOLConv2D(1, 3, padding="causal"), (), r"padding='causal'\): it must be 'same' or 'valid'"),
+    ],
+)
+def test_unknown_and_senseless_sizes_are_refused(layer, shape, message):
+    with pytest.raises(ValueError, match=message):
+        layer()(keras.Input(shape))
