@@ -23,6 +23,7 @@ CASES = {
     "aol-dense": (layers.AOLDense, {"units": 7}, (5,)),
     "aol-dense-narrow": (layers.AOLDense, {"units": 2}, (5,)),
     "aol-dense-one": (layers.AOLDense, {"units": 1, "use_bias": False}, (5,)),
+    "aol-dense-places": (layers.AOLDense, {"units": 3}, (5, 4)),
     "aol-same": (layers.AOLConv2D, {"filters": 4, "kernel_size": 3}, (5, 4, 2)),
     "aol-valid": (layers.AOLConv2D, {"filters": 2, "kernel_size": (2, 3), "padding": "valid"}, (5, 6, 3)),
     "aol-strided": (layers.AOLConv2D, {"filters": 9, "kernel_size": 3, "strides": 2}, (5, 6, 2)),
@@ -33,6 +34,7 @@ CASES = {
     "sll-conv-even": (layers.SLLConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 6, 2)),
     "cpl-dense": (layers.CPLDense, {}, (5,)),
     "cpl-dense-narrow": (layers.CPLDense, {"units": 3}, (5,)),
+    "cpl-dense-places": (layers.CPLDense, {"units": 8}, (5, 4)),
     "cpl-conv": (layers.CPLConv2D, {}, (5, 4, 2)),
     "cpl-conv-even": (layers.CPLConv2D, {"filters": 3, "kernel_size": (2, 4)}, (5, 6, 2)),
     "soc": (layers.SkewConv2D, {"filters": 2}, (5, 4, 2)),
@@ -55,6 +57,7 @@ CASES = {
     "lires": (LiResConv2D, {"filters": 2}, (5, 4, 2)),
     "sandwich": (layers.SandwichDense, {"units": 5}, (5,)),
     "sandwich-narrow": (layers.SandwichDense, {"units": 2, "activation": "leaky_relu"}, (5,)),
+    "sandwich-places": (layers.SandwichDense, {"units": 6}, (5, 4)),
     "sandwich-wide": (layers.SandwichDense, {"units": 8, "activation": "tanh"}, (5,)),
     "l2-attention": (layers.L2SelfAttention, {"heads": 2}, (5, 4)),
     "l2-attention-map": (layers.L2SelfAttention, {}, (2, 3, 4)),
@@ -177,8 +180,9 @@ def sandwiched(x, activation, kernel, skew, log_psi, bias):
     b = scipy.linalg.solve((identity + z).T, -2 * kernel.T)
     np.testing.assert_allclose(a @ a.T + b @ b.T, identity, atol=1e-12)
     psi = np.diag(np.exp(log_psi))
-    hidden = [activation(np.sqrt(2) * np.linalg.inv(psi) @ b @ row + bias).numpy() for row in x]
-    return np.stack([np.sqrt(2) * a.T @ psi @ row for row in hidden])
+    rows = x.reshape(-1, x.shape[-1])
+    hidden = [activation(np.sqrt(2) * np.linalg.inv(psi) @ b @ row + bias).numpy() for row in rows]
+    return np.stack([np.sqrt(2) * a.T @ psi @ row for row in hidden]).reshape(*x.shape[:-1], -1)
 
 
 def attended(x, heads, query, value, merge):
@@ -252,7 +256,7 @@ def expected(name, layer, x):
             repeats = matrix.shape[1] // len(q)
             sums, bias = np.tile(gram_sums(kernel, (1, 1), True, q), repeats), np.tile(bias, repeats)
         sums = iterated(kernel) if name.startswith("cpl") else sums
-        flat = x.reshape(len(x), -1)
+        flat = x.reshape(-1, len(matrix))
         return (flat - 2 * (np.maximum(flat @ matrix + bias, 0) / sums) @ matrix.T).reshape(x.shape)
     height, width = layer.pool_size if hasattr(layer, "pool_size") else (layer.size, layer.size)
     rows, columns = x.shape[1] // height, x.shape[2] // width
