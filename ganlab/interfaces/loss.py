@@ -99,7 +99,8 @@ class Loss:
     def advance(self, state: Tensors, real_scores: tf.Tensor, fake_scores: tf.Tensor) -> Tensors:
         """The next state: called after each critic update with the scores of its batch, outside its gradient.
 
-        The result must be the same on every replica. Optional parameters: `batch`, `replica`.
+        The result must be the same on every replica. Optional parameters: `batch`, `replica`; `networks`, all networks
+        by name as they were before that update.
         """
         return state
 

@@ -7,7 +7,8 @@ constants of all of them.
 
 For critics of Lipschitz constant one, whatever the weights, there are `AOLDense`, `AOLConv2D`, `SLLDense`, `SLLConv2D`,
 `CPLDense`, `CPLConv2D`, `SkewConv2D`, `OrthogonalConv2D`, `SandwichDense`, `L2SelfAttention`, `HouseholderActivation`,
-`LayerCentering`, `LipschitzResidual`, `InvertibleDownsampling`, `L2NormPooling2D` and `ScaledAveragePooling2D`.
+`LayerCentering`, `BatchLipNorm`, `LipschitzResidual`, `InvertibleDownsampling`, `L2NormPooling2D` and
+`ScaledAveragePooling2D`.
 
 For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatchNormalization` and
 `ConditionalLayerNormalization`; `SelfAttention` is that of SAGAN, and has no Lipschitz constant.
@@ -15,7 +16,7 @@ For class labels there are `LabelEmbedding`, `ProjectionHead`, `ConditionalBatch
 
 from ganlab.layers.almost_orthogonal import AOLConv2D, AOLDense
 from ganlab.layers.attention import L2SelfAttention, SelfAttention
-from ganlab.layers.centering import LayerCentering
+from ganlab.layers.centering import BatchLipNorm, LayerCentering
 from ganlab.layers.conditional import ConditionalBatchNormalization, ConditionalLayerNormalization
 from ganlab.layers.cpl import CPLConv2D, CPLDense
 from ganlab.layers.labels import LabelEmbedding, ProjectionHead
@@ -33,6 +34,7 @@ from ganlab.layers.sorting import FullSort, GroupSort
 __all__ = [
     "AOLConv2D",
     "AOLDense",
+    "BatchLipNorm",
     "CPLConv2D",
     "CPLDense",
     "ConditionalBatchNormalization",

@@ -26,7 +26,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from ganlab_certify.chains import UnsuitableError
 from ganlab_certify.networks import Network
-from ganlab_certify.semidefinite import MARGIN, POSITIVE, descended
+from ganlab_certify.semidefinite import FARTHEST, MARGIN, POSITIVE, descended
 
 # Numbers along a side of a dense matrix, and the columns of one that a sparse matrix multiplies at once.
 _WIDEST, _COLUMNS = 6144, 256
@@ -100,6 +100,8 @@ def _evaluated(network: Network, logs: np.ndarray | None) -> tuple[np.ndarray, n
 
     Without weights it chooses those with which each layer alone is bounded by its norm.
     """
+    if logs is not None and np.abs(logs).max(initial=0.0) > FARTHEST:
+        return logs, np.full(1, math.inf), np.zeros(len(logs))
     chosen, at, passed, live = [], 0, list[_Passed](), [0]
     map_, noise = sparse.identity(network.sizes[0], format="csr"), sparse.csr_matrix((network.sizes[0], 0))
     inner: _Inner | None = None

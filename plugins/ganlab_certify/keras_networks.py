@@ -173,7 +173,7 @@ def _linear(
         *(layers.Dense, layers.Conv1D, layers.Conv2D, layers.DepthwiseConv2D, layers.Permute, layers.Rescaling),
         *(layers.AveragePooling1D, layers.AveragePooling2D, layers.GlobalAveragePooling1D, layers.UpSampling2D),
         *(layers.GlobalAveragePooling2D, layers.ZeroPadding1D, layers.ZeroPadding2D, layers.Cropping2D),
-        *(ours.LayerCentering, ours.InvertibleDownsampling, ours.ScaledAveragePooling2D),
+        *(ours.LayerCentering, ours.BatchLipNorm, ours.InvertibleDownsampling, ours.ScaledAveragePooling2D),
     )
     if type(layer) not in known and not hasattr(layer, "effective_kernel"):
         return None

@@ -37,6 +37,8 @@ _WORSE = 0.05
 _BARRIERS = (1.0, 0.1, 1e-2, 1e-3, 1e-4)
 # What `1 - Y G` must have left of 1, so that rounding in float64 is far below the margin that the bound is raised by.
 POSITIVE, MARGIN = 1e-8, 1e-6
+# Logarithms of weights further from zero than this have no bound: such weights, or their reciprocals, are not finite.
+FARTHEST = -math.log(np.finfo(float).tiny)
 # Of the norm that stands for the largest of the labels.
 _POWER = 32
 
@@ -135,6 +137,8 @@ class Program:
         The bounds are infinite if the weights are too small or too large. Without weights it chooses those with which
         each layer alone is bounded by its norm.
         """
+        if logs is not None and np.abs(logs).max(initial=0.0) > FARTHEST:
+            return _unbounded(logs)
         passed, chosen, at, walls, size = list[_Passed](), list[np.ndarray](), 0, 0.0, self.steps[0].rows.shape[2]
         map_ = inner = np.broadcast_to(np.eye(size), (len(self.shares), size, size))
         noise, q = map_[:, :, :0], np.zeros(0)

@@ -279,7 +279,7 @@ def test_a_layer_that_is_called_twice_is_two_stages():
 def test_layers_of_constant_one_are_part_of_a_chain(kind):
     if kind == "points":
         x = keras.Input((3,))
-        y = ours.LayerCentering()(keras.layers.ReLU()(ours.AOLDense(6)(x)))
+        y = ours.BatchLipNorm()(ours.LayerCentering()(keras.layers.ReLU()(ours.AOLDense(6)(x))))
     else:
         from ganlab_builtin import layers as further
 

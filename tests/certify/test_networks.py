@@ -124,7 +124,7 @@ def test_a_network_is_the_model_for_every_label(kind):
         np.testing.assert_allclose(y @ chain.last + chain.bias, scores, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["dense", "residual"])
+@pytest.mark.parametrize("kind", ["dense", "residual", "vectors"])
 def test_the_gradient_of_the_bound_in_blocks(kind):
     model = made(kind)
     network = network_of(model, weights_of(model))
@@ -133,7 +133,11 @@ def test_the_gradient_of_the_bound_in_blocks(kind):
     steps = 1e-6 * np.eye(len(logs))
     ends = [[np.log(_evaluated(network, logs + sign * step)[1].max()) for step in steps] for sign in (1, -1)]
     np.testing.assert_allclose(gradient, (np.array(ends[0]) - ends[1]) / 2e-6, atol=1e-6)
-    assert _evaluated(network, logs - 5.0)[1].max() == np.inf  # these weights are too small
+    program = program_of(network.chains()[0])
+    with np.errstate(divide="raise", over="raise"):
+        for step in (-5.0, -1e3, 1e3):  # these weights are too small, zero and infinite
+            assert _evaluated(network, logs + step)[1].max() == np.inf
+            assert program.evaluated(program.evaluated(None)[0] + step)[1].max() == np.inf
 
 
 @pytest.mark.parametrize("kind", [pytest.param("groups", marks=pytest.mark.slow), "projection"])

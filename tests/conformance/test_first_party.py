@@ -150,6 +150,9 @@ ATTRIBUTES = {
             shared=False,
         )
     },
+    "losses.normalized_gradient": {
+        "architecture": lambda self: ganlab.component("architectures", "mlp")(width=8, depth=1, activation="tanh")
+    },
     "architectures.text_resnet": {"sample_shape": (8, 5)},
     "losses.self_supervised": {
         "sample_shape": (8, 8, 1),

@@ -23,6 +23,7 @@ CASES = {
     "aol-dense": (layers.AOLDense, {"units": 7}, (5,)),
     "aol-dense-narrow": (layers.AOLDense, {"units": 2}, (5,)),
     "aol-dense-one": (layers.AOLDense, {"units": 1, "use_bias": False}, (5,)),
+    "aol-dense-places": (layers.AOLDense, {"units": 3}, (5, 4)),
     "aol-same": (layers.AOLConv2D, {"filters": 4, "kernel_size": 3}, (5, 4, 2)),
     "aol-valid": (layers.AOLConv2D, {"filters": 2, "kernel_size": (2, 3), "padding": "valid"}, (5, 6, 3)),
     "aol-strided": (layers.AOLConv2D, {"filters": 9, "kernel_size": 3, "strides": 2}, (5, 6, 2)),
@@ -33,6 +34,7 @@ CASES = {
     "sll-conv-even": (layers.SLLConv2D, {"filters": 5, "kernel_size": (2, 4)}, (5, 6, 2)),
     "cpl-dense": (layers.CPLDense, {}, (5,)),
     "cpl-dense-narrow": (layers.CPLDense, {"units": 3}, (5,)),
+    "cpl-dense-places": (layers.CPLDense, {"units": 8}, (5, 4)),
     "cpl-conv": (layers.CPLConv2D, {}, (5, 4, 2)),
     "cpl-conv-even": (layers.CPLConv2D, {"filters": 3, "kernel_size": (2, 4)}, (5, 6, 2)),
     "soc": (layers.SkewConv2D, {"filters": 2}, (5, 4, 2)),
@@ -55,12 +57,15 @@ CASES = {
     "lires": (LiResConv2D, {"filters": 2}, (5, 4, 2)),
     "sandwich": (layers.SandwichDense, {"units": 5}, (5,)),
     "sandwich-narrow": (layers.SandwichDense, {"units": 2, "activation": "leaky_relu"}, (5,)),
+    "sandwich-places": (layers.SandwichDense, {"units": 6}, (5, 4)),
     "sandwich-wide": (layers.SandwichDense, {"units": 8, "activation": "tanh"}, (5,)),
     "l2-attention": (layers.L2SelfAttention, {"heads": 2}, (5, 4)),
     "l2-attention-map": (layers.L2SelfAttention, {}, (2, 3, 4)),
     "householder": (layers.HouseholderActivation, {}, (2, 3, 4)),
     "centering": (layers.LayerCentering, {}, (2, 3, 4)),
     "centering-pixels": (layers.LayerCentering, {"axis": (1, 2), "center": False}, (3, 2, 4)),
+    "batch-lip": (layers.BatchLipNorm, {}, (2, 3, 4)),
+    "batch-lip-plain": (layers.BatchLipNorm, {"normalize": False}, (4,)),
     "average": (layers.ScaledAveragePooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "l2-norm": (layers.L2NormPooling2D, {"pool_size": (2, 3)}, (5, 7, 2)),
     "down": (layers.InvertibleDownsampling, {"size": 3}, (6, 3, 2)),
@@ -70,7 +75,7 @@ OPTIONS = {
     *("aol-dense-narrow", "aol-dense-one", "aol-valid", "aol-leaping", "sll-dense-wide", "sll-conv-even"),
     *("cpl-dense-narrow", "cpl-conv-even", "soc-wider", "soc-narrower", "bcop-wider", "bcop-narrower"),
     *("aoc-groups", "aoc-same", "aoc-transposed", "aoc-transposed-same", "bro-same"),
-    *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels"),
+    *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels", "batch-lip-plain"),
 }
 SOME_QUICK = [pytest.param(name, marks=pytest.mark.slow if name in OPTIONS else ()) for name in CASES]
 # The steepest pair is at least this: of a layer whose rescaling is not tight, well below one.
@@ -84,7 +89,7 @@ STEEP = {
     "soc-wider": (1 - 1 / 24) / (1 + 1 / 24),
     "bcop": 1 - 1e-5,
     "bcop-wider": 1 - 1e-5,
-    **dict.fromkeys(("aoc", "aoc-transposed", "bro"), 1 - 1e-5),
+    **dict.fromkeys(("aoc", "aoc-transposed", "bro", "batch-lip"), 1 - 1e-5),
     "average": 1 - 1e-5,
     "l2-norm": 0.999,
     "down": 1 - 1e-9,
@@ -175,8 +180,9 @@ def sandwiched(x, activation, kernel, skew, log_psi, bias):
     b = scipy.linalg.solve((identity + z).T, -2 * kernel.T)
     np.testing.assert_allclose(a @ a.T + b @ b.T, identity, atol=1e-12)
     psi = np.diag(np.exp(log_psi))
-    hidden = [activation(np.sqrt(2) * np.linalg.inv(psi) @ b @ row + bias).numpy() for row in x]
-    return np.stack([np.sqrt(2) * a.T @ psi @ row for row in hidden])
+    rows = x.reshape(-1, x.shape[-1])
+    hidden = [activation(np.sqrt(2) * np.linalg.inv(psi) @ b @ row + bias).numpy() for row in rows]
+    return np.stack([np.sqrt(2) * a.T @ psi @ row for row in hidden]).reshape(*x.shape[:-1], -1)
 
 
 def attended(x, heads, query, value, merge):
@@ -231,6 +237,9 @@ def expected(name, layer, x):
         return np.stack([attended(row.reshape(-1, row.shape[-1]), layer.heads, *weights) for row in x]).reshape(x.shape)
     if name.startswith("centering"):
         return x - x.mean(layer.axis, keepdims=True) + sum(weights)
+    if name.startswith("batch-lip"):
+        beta, mean, variance = weights
+        return x - mean + beta * (np.sqrt(variance.max() + 1e-5) if layer.normalize else 1)
     if name == "householder":
         angles = np.tile(weights[0], x.size // 2 // len(weights[0]))
         lines = np.stack([np.sin(angles / 2), -np.cos(angles / 2)], 1)
@@ -247,7 +256,7 @@ def expected(name, layer, x):
             repeats = matrix.shape[1] // len(q)
             sums, bias = np.tile(gram_sums(kernel, (1, 1), True, q), repeats), np.tile(bias, repeats)
         sums = iterated(kernel) if name.startswith("cpl") else sums
-        flat = x.reshape(len(x), -1)
+        flat = x.reshape(-1, len(matrix))
         return (flat - 2 * (np.maximum(flat @ matrix + bias, 0) / sums) @ matrix.T).reshape(x.shape)
     height, width = layer.pool_size if hasattr(layer, "pool_size") else (layer.size, layer.size)
     rows, columns = x.shape[1] // height, x.shape[2] // width
@@ -330,6 +339,31 @@ def test_a_residual_has_the_mean_of_both_constants():
         layers.LipschitzResidual()([x, keras.layers.Dense(3)(x)])
 
 
+def test_batch_lip_norm_is_that_of_its_authors_with_their_last_factor():
+    random, own = np.random.default_rng(0), {"dtype": "float64"}
+    x, product = random.normal(size=(50, 4)) * [1, 2, 3, 4] + 5, 1.0
+    model, h = keras.Sequential([keras.Input((4,), **own)]), x
+    for _ in range(2):
+        kernel, beta = np.linalg.qr(random.normal(size=(4, 4)))[0], random.normal(size=4)
+        h = h @ kernel
+        # deel-ai/deel-torchlip a477697, deel/torchlip/modules/normalization.py:292 and 344; and all scales.
+        scale = np.sqrt(h.var(0, ddof=1).max())
+        h = (h - h.mean(0)) / scale + beta * np.sqrt(49 / 50)
+        h, product = np.sort(h.reshape(50, 2, 2)).reshape(50, 4), product * scale
+        for layer in (keras.layers.Dense(4, use_bias=False, **own), layers.BatchLipNorm(0.0, 0.0, **own)):
+            model.add(layer)
+        model.layers[-2].set_weights([kernel])
+        model.layers[-1].beta.assign(beta)
+        model.add(layers.GroupSort(**own))
+    for _ in range(2):  # the second layer's moments follow the first one's
+        model(x, training=True)
+    np.testing.assert_allclose(model(x), h * product, rtol=1e-9)
+    # The running mean is that of deel-ai/orthogonium d54ed63, orthogonium/layers/normalization.py:29.
+    layer = layers.BatchLipNorm(momentum=0.9, **own)
+    np.testing.assert_array_equal(layer(x, training=True), x)  # moments from before the call
+    np.testing.assert_allclose(layer.moving_mean, 0.1 * x.mean(0))
+
+
 def test_half_precision_computes_the_rescaling_in_float32():
     for name in ("aol-same", "sll-conv", "soc", "bcop", "l2-norm"):
         model, shape = built(name, "mixed_bfloat16")
@@ -363,25 +397,30 @@ def test_no_entry_of_a_first_gram_matrix_is_of_the_size_of_rounding(shape):
     assert 1.05 < sums.mean() < 1.6
 
 
-def test_unknown_sizes_are_refused():
-    for layer in (layers.AOLConv2D(2, 3), layers.SLLConv2D(), layers.L2NormPooling2D()):
-        with pytest.raises(ValueError, match=r"got the shape \(None, 4\); it must be \(n, height, width, channels\)"):
-            layer(keras.Input((4,)))
-    with pytest.raises(ValueError, match=r"size=2\) got the shape \(None, 5, 4, 1\); height and width must be mult"):
-        layers.InvertibleDownsampling()(keras.Input((5, 4, 1)))
-    with pytest.raises(
-        ValueError, match=r"HouseholderActivation got the shape \(None, 3\); its last axis must have an"
-    ):
-        layers.HouseholderActivation()(keras.Input((3,)))
-    with pytest.raises(ValueError, match=r"LayerCentering\(axis=0\) would mix the examples of a batch"):
-        layers.LayerCentering(0)(keras.Input((3,)))
-    with pytest.raises(ValueError, match=r"strides=3, groups=1\): .* strides must be at least 1 and no larger"):
-        AOCConv2D(2, 2, 3)
-    with pytest.raises(ValueError, match=r"BROConv2D\(rank=5\) got .* the rank from 1 to the larger number .*, 4"):
-        BROConv2D(4, rank=5)(keras.Input((4, 4, 3)))
-    with pytest.raises(ValueError, match=r"LiResConv2D\(filters=4, .* it must have as many channels"):
-        LiResConv2D(4)(keras.Input((4, 4, 3)))
-    with pytest.raises(ValueError, match=r"AOLDense\(units=0\): it must be at least 1"):
-        layers.AOLDense(0)
-    with pytest.raises(ValueError, match=r"padding='causal'\): it must be 'same' or 'valid'"):
-        layers.AOLConv2D(1, 3, padding="causal")
+_MAP, _HEADS = r"got the shape .* it must be \(n, height, width, channels\)", r"got the shape .* a multiple of heads"
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "message"),
+    [
+        (lambda: layers.AOLConv2D(2, 3), (4,), rf"AOLConv2D {_MAP}"),
+        (layers.SLLConv2D, (4,), rf"SLLConv2D {_MAP}"),
+        (layers.L2NormPooling2D, (4,), rf"L2NormPooling2D.* {_MAP}"),
+        *((layers.SelfAttention, shape, rf"SelfAttention {_MAP}") for shape in ((4, 16), (None, 4, 16))),
+        (layers.InvertibleDownsampling, (5, 4, 1), r"size=2\) got the shape .* 5, 4, 1\); height and width must be mu"),
+        (layers.HouseholderActivation, (3,), r"HouseholderActivation got the shape .* 3\); its last axis must have"),
+        (lambda: layers.LayerCentering(0), (3,), r"LayerCentering\(axis=0\) would mix the examples of a batch"),
+        (lambda: AOCConv2D(2, 2, 3), (), r"strides=3, groups=1\): .* strides must be at least 1 and no larger"),
+        (lambda: BROConv2D(4, rank=5), (4, 4, 3), r"BROConv2D\(rank=5\) got .* rank from 1 to the larger number .*, 4"),
+        (lambda: LiResConv2D(4), (4, 4, 3), r"LiResConv2D\(filters=4, .* it must have as many channels"),
+        (lambda: layers.AOLDense(0), (), r"AOLDense\(units=0\): it must be at least 1"),
+        (lambda: layers.SandwichDense(0), (), r"SandwichDense\(units=0\): it must be at least 1"),
+        (lambda: layers.SandwichDense(2), (None,), r"SandwichDense got the shape .* None\); it must be of a known"),
+        (lambda: layers.L2SelfAttention(0), (), r"L2SelfAttention\(heads=0\): it must be at least 1"),
+        *((lambda: layers.L2SelfAttention(2), each, _HEADS) for each in ((4,), (None, 4), (None, 2, 4), (3, 5))),
+        (lambda: layers.AOLConv2D(1, 3, padding="causal"), (), r"padding='causal'\): it must be 'same' or 'valid'"),
+    ],
+)
+def test_unknown_and_senseless_sizes_are_refused(layer, shape, message):
+    with pytest.raises(ValueError, match=message):
+        layer()(keras.Input(shape))

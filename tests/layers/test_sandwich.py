@@ -84,13 +84,6 @@ def test_other_activations_are_refused(activation):
         SandwichDense(2, activation)
 
 
-def test_unknown_sizes_are_refused():
-    with pytest.raises(ValueError, match=r"SandwichDense\(units=0\): it must be at least 1"):
-        SandwichDense(0)
-    with pytest.raises(ValueError, match=r"SandwichDense got the shape \(None, None\); it must be of a known"):
-        SandwichDense(2)(keras.Input((None,)))
-
-
 def test_half_precision_solves_its_equations_in_float32():
     layer, half = layer_of(5, 6), layer_of(5, 6, dtype="mixed_bfloat16")
     for one, other in zip(layer.factors(), half.factors(), strict=True):

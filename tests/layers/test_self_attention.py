@@ -87,9 +87,3 @@ def test_attention_survives_saving(tmp_path):
     model, x = model_of((4, 4, 16))
     model.save(tmp_path / "model.keras")
     np.testing.assert_array_equal(keras.models.load_model(tmp_path / "model.keras")(x), model(x))
-
-
-@pytest.mark.parametrize("shape", [(4, 16), (None, 4, 16)])
-def test_feature_maps_of_unknown_size_are_refused(shape):
-    with pytest.raises(ValueError, match=r"SelfAttention got the shape .* it must be \(n, height, width, channels\)"):
-        SelfAttention()(keras.Input(shape))

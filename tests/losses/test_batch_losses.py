@@ -1,6 +1,7 @@
 """Losses of pairs, of classes and of the whole batch, against loops in float64 and against scipy."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -243,20 +244,35 @@ def test_top_k_takes_games_of_pairs_and_of_classes():
     assert classes.outputs == ("logits",)
 
 
-def test_relativistic_is_the_cross_entropy_of_pairs():
-    made = loss("relativistic")
+def test_relativistic_losses_are_cross_entropies_of_pairs_and_with_means():
+    made, average = loss("relativistic"), loss("relativistic_average")
     assert made.pairs
-    np.testing.assert_allclose(critic(made), softplus(FAKE - REAL), rtol=1e-6)
-    np.testing.assert_allclose(generator(made), softplus(REAL - FAKE), rtol=1e-6)
+    for side, one, other in ((critic, REAL, FAKE), (generator, FAKE, REAL)):
+        one, other = one.astype(np.float64), other.astype(np.float64)
+        np.testing.assert_allclose(side(made), softplus(other - one), rtol=1e-6)
+        expected = softplus(other.mean() - one) + softplus(other - one.mean())
+        np.testing.assert_allclose(side(average), expected, rtol=1e-6)
 
 
-def test_relativistic_average_compares_with_means():
-    made = loss("relativistic_average")
-    real, fake = REAL.astype(np.float64), FAKE.astype(np.float64)
-    expected = softplus(fake.mean() - real) + softplus(fake - real.mean())
-    np.testing.assert_allclose(critic(made), expected, rtol=1e-6)
-    expected = softplus(real.mean() - fake) + softplus(real - fake.mean())
-    np.testing.assert_allclose(generator(made), expected, rtol=1e-6)
+def test_normalized_gradient_is_that_of_the_authors_code():
+    made, curve, square = loss("normalized_gradient", scale=2.0, decay=0.75), np.array([0.3, -1.0, 2.0]), 0.0
+    networks = {"critic": SimpleNamespace(outputs=lambda x: {"score": tf.reduce_sum(x * x * curve, axis=1)})}
+    state, own = made.initial_state(), {"replica": Alone(), "networks": networks}
+    for real, fake in ((FAKE_POINTS, REAL_POINTS), (REAL_POINTS, FAKE_POINTS)):
+        gap = (real.astype(np.float64) ** 2 - fake**2) @ curve
+        slopes = -2 * curve * fake / (1 + np.exp(-gap))[:, None]
+        # ByteDance-Seed/Adversarial-Flow-Models 519601d, grad_norm.py:48, 56 and 57, of the mean's gradient.
+        square += (1 - 0.75) * (((slopes / N) ** 2).sum() * slopes.size - square)
+        state = made.advance(state, None, None, batch((real, fake)), **own)
+        assert float(state["squared_gradient"]) == pytest.approx(square, rel=1e-5)
+
+    def value(x):
+        scores = (networks["critic"].outputs(each)["score"] for each in (x, tf.constant(real)))
+        return made.generator(*scores, batch=batch(), state=state, **own)
+
+    found, values = input_gradient(value, tf.constant(fake))
+    np.testing.assert_allclose(values, softplus(gap), rtol=1e-5)
+    np.testing.assert_allclose(found, slopes * 2 / (np.sqrt(square) + 1e-8), rtol=1e-4, atol=1e-6)
 
 
 def cross_entropy(logits):

@@ -31,10 +31,11 @@ class Everything(ganlab.Loss):
     pairs, labels, outputs = True, True, ("logits", "embedding")
 
     def initial_state(self):
-        return {"real": tf.zeros([])}
+        return {"real": tf.zeros([]), "gap": tf.ones([])}
 
-    def advance(self, state, real_scores, fake_scores, replica):
-        return {"real": 0.9 * state["real"] + 0.1 * replica.mean(tf.reduce_mean(real_scores))}
+    def advance(self, state, real_scores, fake_scores, batch, replica, networks):
+        gap = replica.max(tf.reduce_max(tf.abs(networks["critic"](batch.real) - real_scores)))
+        return {"real": 0.9 * state["real"] + 0.1 * replica.mean(tf.reduce_mean(real_scores)), "gap": gap}
 
     def critic(self, real_scores, fake_scores, batch, replica, state):
         middle = replica.mean(tf.reduce_mean(fake_scores)) + 0.1 * state["real"]

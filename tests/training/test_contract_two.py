@@ -44,6 +44,7 @@ def one(cpus):
 @pytest.mark.parametrize("replicas", [2, 4])
 def test_everything_trains_the_same_on_any_number_of_replicas(one, replicas):
     assert_same(one, trained(replicas, count=4, **whole()), rtol=3e-5, atol=3e-6)
+    assert one.values["loss/state/gap"] < 1e-5  # the critic that a loss sees in advance is the one that scored
 
 
 @pytest.mark.slow

@@ -128,23 +128,25 @@ def of_points(**parts):
     return {"architecture": Conditional(), "constraints": [constraint("gradient_penalty")], "critic_steps": 2, **parts}
 
 
+def _centred():
+    return lambda both: layers.BatchLipNorm(momentum=0.9)(both[0])
+
+
 @pytest.mark.slow
-def test_layers_with_labels_train_the_same():
-    one, two = (trained(replicas, count=4, **of_points()) for replicas in (0, 2))
+@pytest.mark.parametrize("normalization", [layers.ConditionalLayerNormalization, _centred])
+def test_layers_with_labels_train_the_same(normalization):
+    parts = of_points(architecture=Conditional(normalization=normalization))
+    one, two = (trained(replicas, count=4, **parts) for replicas in (0, 2))
     assert_same(one, two, rtol=3e-5, atol=3e-6)
 
 
-def test_microbatches_are_refused_by_the_layers_name():
-    parts = of_points(microbatches=2, constraints=[])
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"\(ConditionalBatchNormalization\) takes statistics of the whole"
-    ):
-        Trainer(small(0, **parts))
-
-
-def test_a_critic_under_a_penalty_may_not_mix_examples_by_label_either():
-    parts = of_points(architecture=Conditional(normalization=layers.ConditionalBatchNormalization))
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"\(ConditionalBatchNormalization\) mixes the examples of a batch"
-    ):
-        Trainer(small(0, **parts))
+@pytest.mark.parametrize(
+    ("kind", "parts", "refusal"),
+    [
+        (layers.ConditionalLayerNormalization, {"microbatches": 2}, "takes statistics of the whole"),
+        (layers.ConditionalBatchNormalization, {}, "mixes the examples of a batch"),
+    ],
+)
+def test_layers_of_the_whole_batch_are_refused_by_name(kind, parts, refusal):
+    with pytest.raises(ganlab.IncompatibleError, match=rf"\(ConditionalBatchNormalization\) {refusal}"):
+        Trainer(small(0, **of_points(architecture=Conditional(normalization=kind), **parts)))

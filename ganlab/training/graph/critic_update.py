@@ -79,7 +79,8 @@ class CriticUpdate(Update):
         nest = self.state.nest
         if nest.loss:
             batch = batch_of(data, self.size, draws)
-            advanced = self._loss.advance(values.loss, scores, batch, draws, log)
+            networks = self.state.networks(draws, values, data, self.stream)
+            advanced = self._loss.advance(values.loss, scores, batch, networks, draws, log)
             assign(nest.loss.values(), [advanced[key] for key in nest.loss])
         if any(nest.augmentations):
             states = self.state.augmentations.advance(values.augmentations, scores[0], draws, log)

@@ -90,11 +90,19 @@ class LossCalls:
 
         return witness
 
-    def advance(self, state: Tensors, scores: tuple[tf.Tensor, ...], batch: Batch, draws: Draws, log: Log) -> Tensors:
+    def advance(
+        self,
+        state: Tensors,
+        scores: tuple[tf.Tensor, ...],
+        batch: Batch,
+        networks: Mapping[str, NetworkFunction],
+        draws: Draws,
+        log: Log,
+    ) -> Tensors:
         """The loss's state after a critic update with these scores."""
-        view = self._view(CRITIC, draws, log)
+        others = {"batch": batch, "replica": self._view(CRITIC, draws, log), "networks": networks}
         with plugin_code(self._selector, "advance"):
-            given = optional.call(self.loss.advance, dict(state), *scores, batch=batch, replica=view)
+            given = optional.call(self.loss.advance, dict(state), *scores, **others)
             return next_state("The loss", given, state)
 
     def ready(self, state: Tensors) -> tf.Tensor:

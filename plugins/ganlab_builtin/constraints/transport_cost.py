@@ -23,8 +23,8 @@ class TransportCost(ganlab.Constraint):
     configs/train/afm/train_afm_1nfe.yaml:67), as `@schedules.cosine()` does. The latent vector, or with
     experiment.source the source, has as many numbers as a sample. For experiment.generator_constraints.
 
-    Their gradient normalization, which divides the gradient by samples by a moving average of its size (grad_norm.py),
-    is not part of it, and not constraints.gradient_normalization.
+    Their gradient normalization, which divides the gradient of the game by samples by a moving average of its size, is
+    losses.normalized_gradient; constraints.gradient_normalization is another.
 
     Logs `cost`, the mean of `||G(z) - z||^2`.
     """

@@ -14,6 +14,7 @@ from ganlab_builtin.losses.inference import ALI
 from ganlab_builtin.losses.information import Info
 from ganlab_builtin.losses.relative import Relativistic, RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR, KR
+from ganlab_builtin.losses.scaling import NormalizedGradient
 from ganlab_builtin.losses.selection import TopK
 from ganlab_builtin.losses.self_supervised import SelfSupervised
 from ganlab_builtin.losses.translation import Cycle, NeuralOT, Pix2Pix
@@ -51,6 +52,7 @@ def ganlab_losses() -> dict[str, type]:
         "multi_hinge": MultiHinge,
         "neural_ot": NeuralOT,
         "non_saturating": NonSaturating,
+        "normalized_gradient": NormalizedGradient,
         "patient": Patient,
         "pix2pix": Pix2Pix,
         "relativistic": Relativistic,

@@ -21,6 +21,7 @@ from ganlab_builtin.losses.relative import Relativistic as Relativistic
 from ganlab_builtin.losses.relative import RelativisticAverage as RelativisticAverage
 from ganlab_builtin.losses.robustness import HKR as HKR
 from ganlab_builtin.losses.robustness import KR as KR
+from ganlab_builtin.losses.scaling import NormalizedGradient as NormalizedGradient
 from ganlab_builtin.losses.selection import TopK as TopK
 from ganlab_builtin.losses.self_supervised import SelfSupervised as SelfSupervised
 from ganlab_builtin.losses.translation import Cycle as Cycle

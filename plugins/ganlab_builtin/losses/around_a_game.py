@@ -51,9 +51,11 @@ class AroundAGame(ganlab.Loss):
         fake_scores: tf.Tensor,
         batch: ganlab.Batch,
         replica: ganlab.Replica,
+        networks: Mapping[str, ganlab.Network] | None = None,
     ) -> Mapping[str, tf.Tensor]:
         """The game's."""
-        return call(self.game.advance, state, real_scores, fake_scores, batch=batch, replica=replica)
+        given = {"batch": batch, "replica": replica, "networks": networks or {}}
+        return call(self.game.advance, state, real_scores, fake_scores, **given)
 
     def critic(
         self,
