@@ -6,16 +6,13 @@ import pytest
 import tensorflow as tf
 from ganlab_verify import lab
 from known import Known
+from making import component
 from scipy import stats
 
 import ganlab
 from ganlab.engine import latents_of_samples, noise, read
 
 N, MOST, STEPS = 20_000, 60, 12
-
-
-def component(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 def made(**arguments):

@@ -5,13 +5,10 @@ import math
 import keras
 import numpy as np
 import tensorflow as tf
+from making import constraint
 
 import ganlab
 from ganlab.functional import named_weights
-
-
-def constraint(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
 
 
 def prepared(name, *layers, shape, random=None, **arguments):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from idxfiles import write
+from making import component as part
 
 import ganlab
 
@@ -58,9 +59,6 @@ def test_digits_are_equally_likely_and_independent(digits):
 
 @pytest.mark.slow
 def test_training_is_the_same_on_one_and_two_replicas(tmp_path, cpus):
-    def part(kind, name, **arguments):
-        return ganlab.component(kind, name)(**arguments)
-
     found = []
     for replicas in (1, 2):
         experiment = ganlab.experiment(

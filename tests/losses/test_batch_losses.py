@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import loss
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
@@ -57,10 +58,6 @@ def batch(points=(REAL_POINTS, FAKE_POINTS), outputs=OUTPUTS):
         real_outputs=outputs[0],
         fake_outputs=outputs[1],
     )
-
-
-def loss(name, **arguments):
-    return ganlab.component("losses", name)(**arguments)
 
 
 def critic(made, given=None, replica=None, real=REAL, fake=FAKE):

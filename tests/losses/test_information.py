@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify import lab
+from making import component as made
 
 import ganlab
 from ganlab.engine import Draws, noise, read
@@ -13,10 +14,6 @@ from ganlab.training.graph.latents import latents_of_samples, latents_of_update
 
 CATEGORIES, CONTINUOUS, NOISE = 4, 2, 3
 WEIGHT, OF_CONTINUOUS = 0.7, 0.2
-
-
-def made(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 def networks(shared=True, categories=CATEGORIES, continuous=CONTINUOUS):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import loss
 from networks_by_hand import Net
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
@@ -27,10 +28,6 @@ RATE = 0.05
 @pytest.fixture
 def random():
     return np.random.default_rng(3)
-
-
-def loss(name, **arguments):
-    return ganlab.component("losses", name)(**arguments)
 
 
 class Alone:

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify import lab
+from making import component as made
 
 import ganlab
 from ganlab.engine import Draws, TrainingState, noise, read
 
 ALPHA, BETA, ROWS = 0.3, 0.7, 5
-
-
-def made(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 def networks(**arguments):

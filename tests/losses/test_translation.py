@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify import lab
+from making import component
 
-import ganlab
 from ganlab import config
 from ganlab.engine import Trainer, compose, read, sampler
 from ganlab.training.graph.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("cpus")
-
-
-def component(kind, name, **settings):
-    return ganlab.component(kind, name)(**settings)
 
 
 def first_losses(experiment):

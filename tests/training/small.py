@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from ganlab_verify.lab import Training
+from making import constraint as constraint
 
 import ganlab
 from ganlab.layers import Dropout
@@ -16,10 +17,6 @@ STEPS = 20
 def sgd(learning_rate=0.01, **arguments):
     """SGD, the optimizer that does not hide a factor in the gradient."""
     return ganlab.component("optimizers", "sgd")(learning_rate=learning_rate, **arguments)
-
-
-def constraint(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
 
 
 def strategy(replicas):

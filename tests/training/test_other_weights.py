@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import loss
 from small import Layers, assert_same, constraint, dropping_critic, sgd, small, trained, values
 
 import ganlab
@@ -13,10 +14,6 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 RATE, GAMMA, ROWS = 0.05, 0.5, 12
-
-
-def loss(name, **arguments):
-    return ganlab.component("losses", name)(**arguments)
 
 
 def sigmoid(x):
