@@ -131,17 +131,17 @@ def test_layers_with_labels_train_the_same():
     assert_same(one, two, rtol=3e-5, atol=3e-6)
 
 
-def test_microbatches_are_refused_by_the_layers_name():
-    parts = of_points(microbatches=2, constraints=[])
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"\(ConditionalBatchNormalization\) takes statistics of the whole"
-    ):
-        Trainer(small(0, **parts))
-
-
-def test_a_critic_under_a_penalty_may_not_mix_examples_by_label_either():
-    parts = of_points(architecture=Conditional(normalization=layers.ConditionalBatchNormalization))
-    with pytest.raises(
-        ganlab.IncompatibleError, match=r"\(ConditionalBatchNormalization\) mixes the examples of a batch"
-    ):
-        Trainer(small(0, **parts))
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (lambda: {"microbatches": 2, "constraints": []}, "takes statistics of the whole"),
+        # Under a penalty.
+        (
+            lambda: {"architecture": Conditional(normalization=layers.ConditionalBatchNormalization)},
+            "mixes the examples",
+        ),
+    ],
+)
+def test_batch_normalization_by_label_is_refused_by_name(parts, said):
+    with pytest.raises(ganlab.IncompatibleError, match=rf"\(ConditionalBatchNormalization\) {said}"):
+        Trainer(small(0, **of_points(**parts())))

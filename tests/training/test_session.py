@@ -82,11 +82,6 @@ def test_config_gin_is_the_experiment(completed):
     assert config.load([completed.path / "operative.gin"]).arguments["batch_size"] == 12
 
 
-def test_the_last_checkpoints_are_kept(completed):
-    assert [checkpoint.step for checkpoint in Checkpoints(completed.path / "checkpoints").all()] == [6, 8, 10]
-    assert len(list((completed.path / "checkpoints").iterdir())) == 3
-
-
 def test_tensorboard_reads_the_run(completed, raw):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
