@@ -40,6 +40,14 @@ def fresh_plugins():
         yield
 
 
+@pytest.fixture
+def same_numbers(request):
+    """Makes the module's RANDOM independent of the tests that ran before."""
+    from numpy.random import default_rng
+
+    request.module.RANDOM = default_rng(0)
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, cpus):
     """Trains a run: `trained(text, *arguments)` returns its folder, which must not be changed."""

@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import architecture as make
 
 import ganlab
 
@@ -50,10 +51,6 @@ OPTIONS = ("mlp-elu", "mlp-softplus", "mlp-tanh", "dcgan-layer", "lip_convnet-sl
 small = pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.slow if case in OPTIONS else ()) for case in SMALL]
 )
-
-
-def make(name, **arguments):
-    return ganlab.component("architectures", name)(**arguments)
 
 
 def built(case):

@@ -1,33 +1,42 @@
-"""BigGAN's networks: sides, and parts of the latent vector. tests/fidelity has the numbers, gains and biases too."""
+"""BigGAN's and BigGAN-deep's networks: sides, and parts of the latent vector. tests/fidelity has the numbers."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import architecture
 
 import ganlab
 
 
 def make(**arguments):
-    return ganlab.component("architectures", "biggan")(
-        **{"channels": 1, "embedding_dim": 3, "initializer": "xavier"} | arguments
-    )
+    return architecture("biggan", **{"channels": 1, "embedding_dim": 3, "initializer": "xavier"} | arguments)
 
 
-@pytest.mark.parametrize(("side", "parts"), [(32, 4), (64, 5), (128, 6), (256, 7)])
-def test_every_side_begins_at_four_pixels_and_ends_at_its_own(side, parts):
-    architecture = make(latent_dim=2 * parts)
-    generator, critic = architecture.generator((side, side, 3), 5), architecture.critic((side, side, 3), 5)
+def deep(**arguments):
+    given = {"channels": 4, "embedding_dim": 3, "latent_dim": 5, "initializer": "xavier"}
+    return architecture("biggan_deep", **given | arguments)
+
+
+@pytest.mark.parametrize("name", ["biggan", "biggan_deep"])
+@pytest.mark.parametrize(("side", "stages"), [(32, 3), (64, 4), (128, 5), (256, 6)])
+def test_every_side_begins_at_four_pixels_and_ends_at_its_own(name, side, stages):
+    made = make(latent_dim=2 * (stages + 1)) if name == "biggan" else deep(blocks=1)
+    generator, critic = made.generator((side, side, 3), 5), made.critic((side, side, 3), 5)
     assert generator.output_shape == (None, side, side, 3)
     assert critic.output_shape == (None, 1)
-    assert generator.get_layer("base").output.shape[1:3] == (4, 4)
-    # At 32 pixels only two of the critic's four blocks pool.
+    if name == "biggan":
+        assert generator.get_layer("base").output.shape[1:3] == (4, 4)
+    else:
+        sides = [generator.get_layer(f"stage_{i}_block_1").output.shape[1] for i in range(1, stages + 1)]
+        assert sides == [8 << i for i in range(stages)]
+    # At 32 pixels only two of the critic's blocks pool.
     assert critic.get_layer("pool").input.shape[1:3] == ((8, 8) if side == 32 else (4, 4))
 
 
-def random_network(architecture, side=32):
+def random_network(made, side=32):
     keras.utils.set_random_seed(1)
-    generator = architecture.generator((side, side, 3), 3)
+    generator = made.generator((side, side, 3), 3)
     for variable in generator.trainable_variables:
         variable.assign_add(0.3 * tf.random.stateless_normal(variable.shape, [len(variable.path), 1]))
     return generator
@@ -48,15 +57,19 @@ def test_a_part_of_the_latent_vector_begins_at_its_block(hierarchical):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shape", "classes", "message"),
+    ("make", "arguments", "side", "classes", "message"),
     [
-        ({}, (48, 48, 3), 2, r"architectures\.biggan cannot .* \(48, 48, 3\): .* of side 32, 64, 128 or 256"),
-        ({}, (32, 32, 3), None, r"architectures\.biggan needs a dataset with classes"),
-        ({"latent_dim": 10}, (32, 32, 3), 2, r"latent_dim = 10 must be a multiple of 4, .* Use 8, or hierarchical"),
-        ({"latent_dim": 3}, (32, 32, 3), 2, r"latent_dim = 3 must be a multiple of 4, .* Use 4, or"),
-        ({"attention": 32}, (32, 32, 3), 2, r"attention = 32 must be the side .*: 8, 16 for images of 32 pixels"),
+        (make, {}, 48, 2, r"architectures\.biggan cannot .* \(48, 48, 3\): .* of side 32, 64, 128 or 256"),
+        (make, {}, 32, None, r"architectures\.biggan needs a dataset with classes"),
+        (make, {"latent_dim": 10}, 32, 2, r"latent_dim = 10 must be a multiple of 4, .* Use 8, or hierarchical"),
+        (make, {"latent_dim": 3}, 32, 2, r"latent_dim = 3 must be a multiple of 4, .* Use 4, or"),
+        (make, {"attention": 32}, 32, 2, r"attention = 32 must be the side .*: 8, 16 for images of 32 pixels"),
+        (deep, {}, 48, 2, r"architectures\.biggan_deep cannot .* \(48, 48, 3\): .* of side 32, 64, 128 or 256"),
+        (deep, {}, 32, None, r"architectures\.biggan_deep needs a dataset with classes"),
+        (deep, {"attention": 32}, 32, 2, r"biggan_deep\.attention = 32 must be the side .*: 8, 16 for images of 32"),
+        (deep, {"channels": 6}, 32, 2, r"biggan_deep\.channels = 6 must be a multiple of 4"),
     ],
 )
-def test_impossible_networks_are_refused(arguments, shape, classes, message):
+def test_impossible_networks_are_refused(make, arguments, side, classes, message):
     with pytest.raises(ganlab.GanlabError, match=message):
-        make(**arguments).generator(shape, classes)
+        make(**arguments).generator((side, side, 3), classes)

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import architecture as make
 
 import ganlab
 from ganlab import layers
@@ -45,10 +46,6 @@ QUICK = {
 small = pytest.mark.parametrize(
     "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in SMALL]
 )
-
-
-def make(name, **arguments):
-    return ganlab.component("architectures", name)(**arguments)
 
 
 def built(case):

@@ -7,14 +7,9 @@ import tensorflow as tf
 
 from ganlab.layers import FullSort, GroupSort
 
+pytestmark = pytest.mark.usefixtures("same_numbers")
+
 RANDOM = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def the_same_numbers():
-    """Makes random numbers independent of the tests that ran before."""
-    global RANDOM
-    RANDOM = np.random.default_rng(0)
 
 
 def test_by_hand():

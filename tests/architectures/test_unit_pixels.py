@@ -2,12 +2,7 @@
 
 import numpy as np
 import pytest
-
-import ganlab
-
-
-def component(name, **arguments):
-    return ganlab.component("architectures", name)(**arguments)
+from making import architecture as component
 
 
 @pytest.mark.parametrize("labels", ["none", "projection"])

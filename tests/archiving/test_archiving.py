@@ -113,16 +113,8 @@ def test_full_disk_keeps_the_older_archive(tmp_path, monkeypatch):
 
 def test_invalid_archive_paths_are_refused(tmp_path):
     run = make(tmp_path / "one")
-    with pytest.raises(RunError, match=r"a\.zip must end in \.tar\.gz or \.tgz"):
-        archive([run.path], tmp_path / "a.zip")
     with pytest.raises(RunError, match="would be part of the run"):
         archive([run.path], run.path / "a.tgz")
     with pytest.raises(RunError, match="two not found: no such directory"):
         archive([run.path, tmp_path / "two"], tmp_path / "a.tgz")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]
-
-
-def test_missing_archive_is_reported_and_leaves_nothing(tmp_path):
-    with pytest.raises(RunError, match=r"none\.tgz cannot be read: No such file"):
-        unarchive(tmp_path / "none.tgz", tmp_path / "runs")
-    assert not (tmp_path / "runs").exists()

@@ -6,16 +6,13 @@ import pytest
 import tensorflow as tf
 from ganlab_verify import lab
 from known import Known
+from making import component
 from scipy import stats
 
 import ganlab
 from ganlab.engine import latents_of_samples, noise, read
 
 N, MOST, STEPS = 20_000, 60, 12
-
-
-def component(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 def made(**arguments):
@@ -103,18 +100,15 @@ def test_a_critic_that_is_told_the_level_teaches_the_grid(cpus):
     inner = component("architectures", "mlp", latent_dim=32, depth=2, width=128, activation="leaky_relu")
     architecture = component("architectures", "with_side", architecture=inner)
     training = lab.Training(
-        ganlab.experiment(
+        lab.experiment(
             dataset=grid,
             architecture=architecture,
             loss=component("losses", "non_saturating"),
             augmentations=[made(most=500, sigma=0.5)],
-            strategy=lab.strategy(0),
             critic_optimizer=adam,
             generator_optimizer=adam,
             batch_size=128,
-            critic_steps=1,
             steps=steps,
-            jit="off",
         )
     ).train(steps)
     generator = training.trainer.state.generator.network

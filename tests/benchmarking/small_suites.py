@@ -112,5 +112,11 @@ RESULTS = {
 }
 
 
+def reference():
+    """Reference results of one constraint, with a warning."""
+    named = {"file": "quick.json", "date": "2026-08-01", "warnings": ["Other versions."], "versions": {}}
+    return {**named, "constraints": {"flat": results()["constraints"]["flat"]}}
+
+
 def results(**changes):
     return {**copy.deepcopy(RESULTS), **changes}

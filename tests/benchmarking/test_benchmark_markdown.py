@@ -3,7 +3,7 @@
 import json
 
 from ganlab_benchmark.markdown import escaped, markdown
-from small_suites import outcome, results
+from small_suites import outcome, reference, results
 
 
 def test_tables_have_every_constraint_figure_and_reason_the_best_first():
@@ -18,9 +18,7 @@ def test_tables_have_every_constraint_figure_and_reason_the_best_first():
 
 
 def test_references_are_marked_and_warnings_printed():
-    reference = {"file": "quick.json", "date": "2026-08-01", "warnings": ["Other versions."], "versions": {}}
-    found = results(references=[{**reference, "constraints": {"flat": results()["constraints"]["flat"]}}])
-    page = markdown(found)
+    page = markdown(results(references=[reference()]))
     assert "`flat` (reference)" in page
     assert "Other versions." in page
 

@@ -7,7 +7,7 @@ import pytest
 from ganlab_benchmark.report import report
 from in_chromium import look, needs_chromium
 from reports import read
-from small_suites import outcome, results
+from small_suites import outcome, reference, results
 
 
 def many(count=12):
@@ -24,9 +24,7 @@ def many(count=12):
         tasks = {"w1": outcome(0.1 * number), "depth": {"status": "completed", "reason": "", "figures": figures}}
         settings = {"w1": {"constraints.a_constraint_with_a_rather_long_name.weight_of_the_penalty": "0.0001"}}
         found["constraints"][name] = {**found["constraints"]["flat"], "settings": settings, "tasks": tasks}
-    reference = {"file": "quick.json", "date": "2026-08-01", "warnings": ["Other versions."], "versions": {}}
-    found["references"] = [{**reference, "constraints": {"flat": results()["constraints"]["flat"]}}]
-    return found
+    return {**found, "references": [reference()]}
 
 
 def test_the_page_has_every_constraint_figure_and_reason():

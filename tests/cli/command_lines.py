@@ -1,11 +1,17 @@
 """Command lines of ganlab, run in this process."""
 
+import io
 import re
 
 import click
 from click.testing import CliRunner
 
 from ganlab.cli import cli
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 def command(*words, code=0, **variables):

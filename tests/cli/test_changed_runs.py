@@ -7,11 +7,10 @@ import sys
 
 import pytest
 from command_lines import command
-from synthetic import SETTINGS, write_run
+from synthetic import WEIGHT, write_grid, write_run
 
 from ganlab.runs.changes import changes_of, to_write
 
-WEIGHT, SEED = "constraints.gradient_penalty.weight", "experiment.seed"
 LINE = f"{WEIGHT}: 0.1, and now 10.0"
 RESUMED = [{"step": 20, "changes": [LINE, "data of datasets.digits, size: 3, and now 4"]}]
 # The best distance is at step 10, before the change.
@@ -21,16 +20,10 @@ FIGURES = {"exact_w1/distance": (0.1, 0.5, 0.4, 0.3)}
 @pytest.fixture
 def runs(tmp_path):
     """Two weights with two seeds each; one run got its weight midway."""
-    for weight in (1.0, 10.0):
-        for seed in (0, 1):
-            write_run(
-                tmp_path / f"w{weight:g}" / f"s{seed}",
-                seed=seed,
-                settings={**SETTINGS, WEIGHT: weight},
-                evaluation=FIGURES,
-                resumed=RESUMED if (weight, seed) == (10.0, 1) else [{"step": 20, "changes": []}],
-            )
-    return tmp_path
+    plain = [{"step": 20, "changes": []}]
+    return write_grid(
+        tmp_path, (1.0, 10.0), evaluation=FIGURES, resumed=lambda *run: RESUMED if run == (10.0, 1) else plain
+    )
 
 
 def test_runs_list_marks_a_changed_run(runs):

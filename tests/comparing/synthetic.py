@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ SETTINGS = {
     "architectures.mlp.width": 256,
     "constraints.gradient_penalty.weight": 10.0,
 }
+WEIGHT = "constraints.gradient_penalty.weight"
 
 
 def write_run(
@@ -100,6 +102,21 @@ def write_run(
         writer.scalars(records)
     writer.close()
     return run
+
+
+def write_grid(root: Path, weights: Sequence[float], seeds: int = 2, **options: Any) -> Path:
+    """Runs `w<weight>/s<seed>` of these weights of the gradient penalty; an option may be a function of both."""
+    for weight in weights:
+        for seed in range(seeds):
+            given = {name: each(weight, seed) if callable(each) else each for name, each in options.items()}
+            write_run(root / f"w{weight:g}" / f"s{seed}", seed=seed, settings={**SETTINGS, WEIGHT: weight}, **given)
+    return root
+
+
+def row(step: int, **metrics: Any) -> bytes:
+    """A line of metrics.jsonl of two replicas."""
+    table = {tag: {"reduced": value, "replicas": [value, value]} for tag, value in metrics.items()}
+    return json.dumps({"step": step, "metrics": table}).encode() + b"\n"
 
 
 def add_samples(run: Run, step: int = 40, png: bytes | None = None) -> bytes:

@@ -7,13 +7,11 @@ import statistics
 
 import pytest
 from ganlab_compare import short_names, without_common
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, WEIGHT, write_grid, write_run
 
 import ganlab
 from ganlab.comparing import Metric, compare
 from ganlab.errors import ConfigError, RunError
-
-WEIGHT = "constraints.gradient_penalty.weight"
 
 
 def settings(**changes):
@@ -47,10 +45,7 @@ def test_runs_that_differ_in_the_seed_alone_are_one_configuration(tmp_path):
 
 
 def test_columns_are_the_settings_that_differ(tmp_path):
-    for weight in (10.0, 1.0, 0.1):
-        for seed in (0, 1):
-            write_run(tmp_path / f"{weight}-{seed}", seed=seed, settings=settings(**{WEIGHT: weight}))
-    found = compare([tmp_path])
+    found = compare([write_grid(tmp_path, (10.0, 1.0, 0.1))])
     assert found.differing == (WEIGHT,)
     assert labels(found) == ["gradient_penalty.weight=0.1", "gradient_penalty.weight=1", "gradient_penalty.weight=10"]
     assert [one.settings for one in found.configurations] == [{WEIGHT: 0.1}, {WEIGHT: 1.0}, {WEIGHT: 10.0}]
@@ -112,8 +107,7 @@ def test_grouping_by_a_setting_pools_the_others_with_a_note(tmp_path):
 
 
 def test_one_path_setting_or_metric_alone_is_a_list_of_it(tmp_path):
-    for weight in (1.0, 2.0):
-        write_run(tmp_path / f"{weight}", settings=settings(**{WEIGHT: weight}))
+    write_grid(tmp_path, (1.0, 2.0), 1)
     whole = compare([tmp_path], by=["weight"], metrics=["wasserstein"])
     assert compare(tmp_path, by="weight", metrics="wasserstein") == whole
     assert compare(str(tmp_path), by="weight", metrics="wasserstein") == whole
@@ -200,12 +194,7 @@ def test_a_metric_that_only_metrics_jsonl_has(tmp_path):
 
 def test_improvement_is_over_the_best_or_over_a_reference(tmp_path):
     ends = {1.0: (3.0, 5.0), 10.0: (1.0, 4.0), 100.0: (9.0, 2.0)}
-    for weight, values in ends.items():
-        for seed, value in enumerate(values):
-            path = tmp_path / f"{weight}-{seed}"
-            write_run(
-                path, seed=seed, settings=settings(**{WEIGHT: weight}), evaluation={"exact_w1/distance": (value,)}
-            )
+    write_grid(tmp_path, ends, evaluation=lambda weight, seed: {"exact_w1/distance": (ends[weight][seed],)})
     tag = "evaluation/exact_w1/distance"
     one, ten, hundred = (f"gradient_penalty.weight={weight}" for weight in (1, 10, 100))
     found = compare([tmp_path])
@@ -243,15 +232,12 @@ def test_unfinished_and_diverged_runs_are_counted_and_listed(tmp_path):
 
 
 def test_a_diverged_run_is_worse_than_any_other(tmp_path):
-    for weight in (1.0, 10.0):
-        for seed in (0, 1):
-            write_run(
-                tmp_path / f"{weight}-{seed}",
-                seed=seed,
-                settings=settings(**{WEIGHT: weight}),
-                status="diverged" if (weight, seed) == (10.0, 1) else "completed",
-                evaluation={"exact_w1/distance": (weight if weight == 1 else 0.5,)},
-            )
+    write_grid(
+        tmp_path,
+        (1.0, 10.0),
+        status=lambda *run: "diverged" if run == (10.0, 1) else "completed",
+        evaluation=lambda weight, seed: {"exact_w1/distance": (weight if weight == 1 else 0.5,)},
+    )
     found = compare([tmp_path], against="weight=1")
     # 0.5 is under both of (1, 1); the diverged run, though 0.5 was its last figure, under none.
     assert found.improvement["gradient_penalty.weight=10", "evaluation/exact_w1/distance"].probability == 0.5

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from command_lines import command
 from ganlab_compare import compare
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, WEIGHT, write_grid, write_run
 
 import ganlab
 
-WEIGHT = "constraints.gradient_penalty.weight"
 MODES, W1 = "evaluation/mode_coverage/modes", "evaluation/exact_w1/distance"
 
 
@@ -115,15 +114,11 @@ def test_json_is_the_whole_comparison(runs):
 def test_every_output_has_the_health_complaints(tmp_path):
     steep = "gradient_penalty: The critic's mean slope is 138 where its target is 1, steep."
     grown = "critic/loss: The critic's loss is 1e+12."
-    for weight, health in {0.01: [steep], 1.0: []}.items():
-        for seed in range(2):
-            write_run(
-                tmp_path / f"w{weight}" / f"s{seed}",
-                seed=seed,
-                settings={**SETTINGS, WEIGHT: weight},
-                health=health,
-                warnings=[*health, *([grown] if seed and not health else [])],
-            )
+    health = {0.01: [steep], 1.0: []}
+    warnings = {(1.0, 1): [grown], (1.0, 0): []}
+    write_grid(
+        tmp_path, health, health=lambda weight, _: health[weight], warnings=lambda *run: warnings.get(run, [steep])
+    )
     text = command(
         "compare", tmp_path, "--all", "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html", COLUMNS="140"
     )
@@ -138,7 +133,7 @@ def test_every_output_has_the_health_complaints(tmp_path):
         "- 2 of 2 runs of gradient_penalty.weight=0.01 unhealthy, by gradient_penalty: w0.01/s0, w0.01/s1. Of " in table
     )
     assert "w0.01/s0: The critic's mean slope is 138 where its target is 1, steep." in table
-    assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1.0/s1. The critic's loss is" in table
+    assert "- 1 of 2 runs of gradient_penalty.weight=1 warned, by critic/loss: w1/s1. The critic's loss is" in table
     data = json.loads(command("compare", tmp_path, "--json"))
     assert [[run["health"] for run in row["runs"]] for row in data["configurations"]] == [[[steep]] * 2, [[], []]]
     assert data["configurations"][1]["runs"][1]["warnings"] == [grown]

@@ -9,9 +9,8 @@ from ganlab_compare import compare, to_html
 from ganlab_compare.ranking import exact_p, least_runs, runs_to_settle, smallest_p
 from ganlab_compare.statistics import improvement
 from reports import read
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, WEIGHT, write_grid, write_run
 
-WEIGHT = "constraints.gradient_penalty.weight"
 MODES = "evaluation/mode_coverage/modes"
 
 
@@ -71,16 +70,9 @@ def test_diverged_runs_count_in_the_verdict():
     assert found.p == pytest.approx(2 / 70)
 
 
-def write(root, figures, **options):
+def write(root, figures):
     for weight, values in figures.items():
-        for seed, value in enumerate(values):
-            write_run(
-                root / f"w{weight}" / f"s{seed}",
-                seed=seed,
-                settings={**SETTINGS, WEIGHT: weight},
-                evaluation={"mode_coverage/modes": (value,)},
-                **options,
-            )
+        write_grid(root, [weight], len(values), evaluation=lambda w, s: {"mode_coverage/modes": (figures[w][s],)})
     return root
 
 

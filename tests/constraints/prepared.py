@@ -5,13 +5,11 @@ import math
 import keras
 import numpy as np
 import tensorflow as tf
+from alone import Alone as Alone
+from making import constraint
 
 import ganlab
 from ganlab.functional import named_weights
-
-
-def constraint(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
 
 
 def prepared(name, *layers, shape, random=None, **arguments):
@@ -50,27 +48,6 @@ def map_of(model, weights, shape):
 def batch(real, fake):
     real, fake = tf.constant(real, tf.float32), tf.constant(fake, tf.float32)
     return ganlab.Batch(real=real, fake=fake, labels=None, size=len(real), step=tf.constant(0, tf.int64))
-
-
-class Alone:
-    """A replica without peers that draws given values, and keeps what is logged with its reduction."""
-
-    def __init__(self, uniform=0.25, normal=0.0):
-        self._uniform, self._normal, self.logged = uniform, normal, {}
-
-    def uniform(self, shape):
-        return tf.broadcast_to(tf.constant(self._uniform, tf.float32), shape)
-
-    def normal(self, shape):
-        return tf.broadcast_to(tf.constant(self._normal, tf.float32), shape)
-
-    def sum(self, x):
-        return x
-
-    mean = max = sum
-
-    def log(self, name, values, reduce="mean"):
-        self.logged[name] = (np.asarray(values), reduce)
 
 
 def linear(*slope):

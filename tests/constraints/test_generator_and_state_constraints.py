@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import constraint as made
 from prepared import Alone
 
 import ganlab
@@ -33,10 +34,6 @@ class Known(Alone):
 def batch(step=0):
     given = {"labels": None, "size": 5, "step": tf.constant(step, tf.int64), "latent": tf.constant(LATENT)}
     return ganlab.Batch(real=tf.constant(REAL), fake=tf.constant(FAKE), **given)
-
-
-def made(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
 
 
 def scores(x):

@@ -11,16 +11,9 @@ import ganlab
 from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = pytest.mark.usefixtures("cpus", "same_numbers")
 
 RANDOM = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def the_same_numbers():
-    """Makes random numbers independent of the tests that ran before."""
-    global RANDOM
-    RANDOM = np.random.default_rng(0)
 
 
 def convolution(**arguments):

@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import dataset as made
 from sklearn.datasets import load_sample_image
 
-import ganlab
 from ganlab.errors import ConfigError
-
-
-def made(name, **arguments):
-    return ganlab.component("datasets", name)(**arguments)
 
 
 def images(dataset, numbers):

@@ -112,27 +112,23 @@ def test_another_file_is_refused_in_a_sentence(tmp_path, data, rule):
     assert "\n" not in str(caught.value)
 
 
-def test_a_packed_bomb_takes_no_more_memory_than_its_header_promises(tmp_path):
-    path = tmp_path / "bomb"
-    path.write_bytes(gzip.compress(HEADER + sides(4, 512, 512) + bytes(1 << 24)))
-    assert path.stat().st_size < 1 << 15
+@pytest.mark.parametrize(
+    ("data", "message", "limit"),
+    [
+        # A bomb: 1 MiB of values and buffers, where all has 16 MiB.
+        (gzip.compress(HEADER + sides(4, 512, 512) + bytes(1 << 24)), "4 x 512 x 512 values, and has more", 1 << 23),
+        (HEADER + sides(2**10, 2**10, 2**10) + bytes(100), "is truncated", 1 << 22),
+    ],
+    ids=["packed bomb", "claim"],
+)
+def test_a_small_file_takes_no_more_memory_than_its_header_promises(tmp_path, data, message, limit):
+    assert len(data) < 1 << 15
+    (tmp_path / "file").write_bytes(data)
     tracemalloc.start()
     try:
-        with pytest.raises(ganlab.ConfigError, match="4 x 512 x 512 values, and has more"):
-            idx(images=str(path))
-        assert tracemalloc.get_traced_memory()[1] < 1 << 23  # 1 MiB of values and buffers, where all has 16 MiB
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_claim_takes_no_memory(tmp_path):
-    path = tmp_path / "claim"
-    path.write_bytes(HEADER + sides(2**10, 2**10, 2**10) + bytes(100))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ganlab.ConfigError, match="is truncated"):
-            idx(images=str(path))
-        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+        with pytest.raises(ganlab.ConfigError, match=message):
+            idx(images=str(tmp_path / "file"))
+        assert tracemalloc.get_traced_memory()[1] < limit
     finally:
         tracemalloc.stop()
 

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import dataset as make
 
 import ganlab
 from ganlab.transport import exact_w1
-
-
-def make(name, **arguments):
-    return ganlab.component("datasets", name)(**arguments)
 
 
 def pair(dataset, count, seed=0):

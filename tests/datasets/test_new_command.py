@@ -71,14 +71,18 @@ def test_classes_can_be_ignored(flowers):
     assert "augmentations" not in made  # of eight pixels they would leave little
 
 
+def assert_trains(file, small):
+    settings = ("experiment.steps=4", "experiment.batch_size=8", small)
+    printed = command("run", file, *(word for value in settings for word in ("--param", value)))
+    assert "Completed at step 4 of 4" in printed
+    assert "sliced_wasserstein/distance" in printed
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--no-classes", "--size", "32")], ids=["classes", "none"])
 def test_first_run_on_own_pictures_trains(flowers, cpus, options):
     command("new", "--images", "flowers", *options)
-    small = ("experiment.steps=4", "experiment.batch_size=8", "architectures.dcgan.channels=4")
-    printed = command("run", "flowers.gin", *(word for value in small for word in ("--param", value)))
-    assert "Completed at step 4 of 4" in printed
-    assert "sliced_wasserstein/distance" in printed
+    assert_trains("flowers.gin", "architectures.dcgan.channels=4")
 
 
 @pytest.mark.parametrize(
@@ -258,10 +262,7 @@ def test_whole_numbers_that_are_no_classes_are_left_out(here):
 def test_first_run_on_own_vectors_trains(here, cpus):
     np.savez(here / "spectra.npz", intensity=RANDOM.normal(size=(40, 5)), kind=np.arange(40) % 4)
     command("new", "--array", "spectra.npz")
-    small = ("experiment.steps=2", "experiment.batch_size=8", "architectures.mlp.width=8")
-    printed = command("run", "spectra.gin", *(word for value in small for word in ("--param", value)))
-    assert "Completed at step 2 of 2" in printed
-    assert "sliced_wasserstein/distance" in printed
+    assert_trains("spectra.gin", "architectures.mlp.width=8")
 
 
 def test_a_torn_array_is_refused_by_its_dataset(here, mistake):

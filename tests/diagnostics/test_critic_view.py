@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from small import Layers
+from small import Layers, Points
 from views import Views, component
 
 import ganlab
@@ -191,12 +191,6 @@ def pictures(z):
 def test_images_and_a_constraint_that_normalizes_slopes():
     pixels = np.random.default_rng(0).uniform(-1, 1, size=(20, 6, 6, 1)).astype(np.float32)
 
-    class Images(ganlab.Dataset):
-        sample_shape, size = (6, 6, 1), 20
-
-        def examples(self, numbers, seed):
-            return tf.gather(pixels, numbers)
-
     class Normalized(ganlab.Constraint):
         def transform(self, critic):
             def transformed(x):
@@ -206,7 +200,7 @@ def test_images_and_a_constraint_that_normalizes_slopes():
             return transformed
 
     networks = Layers(generator=pictures, critic=convolutional)
-    view = Views(dataset=Images(), architecture=networks, constraints=[Normalized()])()
+    view = Views(dataset=Points(pixels), architecture=networks, constraints=[Normalized()])()
     assert [layer.name for layer in view.layers] == ["first", "flat", "score"]
     assert view.activations(view.real)["first"].shape == (12, 3, 3, 3)
     assert view.gradients(0).activations["first"].shape == (24, 3, 3, 3)

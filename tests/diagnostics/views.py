@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from making import component as component
 from small import small
 
 import ganlab
 from ganlab.training.diagnostics.view import CriticFunctions, View
 from ganlab.training.graph.trainer import Trainer
-
-
-def component(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 def experiment(replicas=0, **parts):

@@ -2,24 +2,13 @@
 
 import numpy as np
 import scipy.linalg
-import tensorflow as tf
+from small import Points
 
 import ganlab
 
 
-class Rows(ganlab.Dataset):
-    """A table of examples, finite or, from a numpy generator, without end."""
-
-    def __init__(self, rows, labels=None, classes=None):
-        self._rows = np.asarray(rows, np.float32)
-        self.sample_shape, self.size = self._rows.shape[1:], len(self._rows)
-        self._labels, self.classes = labels, classes
-
-    def examples(self, numbers, seed):
-        return tf.gather(self._rows, numbers)
-
-    def labels(self, numbers):
-        return tf.gather(tf.constant(self._labels, tf.int64), numbers)
+class Rows(Points):
+    """A table of examples."""
 
 
 class Normal(ganlab.Dataset):

@@ -3,24 +3,20 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from measured import frechet
+from measured import Rows, frechet
 
 import ganlab
 
 MEANS = np.array([[0.0, 0.0], [4.0, 1.0], [-3.0, 2.0]])
 
 
-class Clouds(ganlab.Dataset):
+class Clouds(Rows):
     """Forty points around each of three means, class after class."""
 
-    sample_shape, size, classes = (2,), 120, 3
+    classes = 3
 
     def __init__(self):
-        random = np.random.default_rng(0)
-        self.points = (np.repeat(MEANS, 40, axis=0) + random.normal(size=(120, 2))).astype(np.float32)
-
-    def examples(self, numbers, seed):
-        return tf.gather(self.points, numbers)
+        super().__init__(np.repeat(MEANS, 40, axis=0) + np.random.default_rng(0).normal(size=(120, 2)))
 
     def labels(self, numbers):
         return tf.cast(numbers // 40, tf.int64)
@@ -59,7 +55,7 @@ def evaluated(name, **arguments):
 
 def test_accuracy_is_the_share_of_samples_with_the_asked_label():
     figures = evaluated("label_accuracy", features=Nearest(), samples=120)
-    points = Clouds().points
+    points = Clouds()._points
     real = (Nearest().probabilities(points).argmax(1) == np.repeat(range(3), 40)).mean()
     # Ten of the forty samples of class 2 are of class 0.
     assert figures == pytest.approx({"accuracy": 110 / 120, "worst_class": 0.75, "real_accuracy": real})
@@ -69,7 +65,7 @@ def test_distance_within_classes_is_that_of_scipy():
     figures = evaluated("class_frechet_distance", seed=3)
     random, clouds, expected, real = np.random.default_rng(3), Clouds(), [], []
     for label in range(3):
-        own = clouds.points[random.permutation(np.arange(40) + 40 * label)]
+        own = clouds._points[random.permutation(np.arange(40) + 40 * label)]
         fake = Asked()(20, 3, np.full(20, label))
         expected.append(frechet(fake, own[:20]))
         real.append(frechet(own[20:], own[:20]))

@@ -100,5 +100,8 @@ def test_the_figures_are_those_that_the_page_lists(tmp_path):
         figures = [figure for figure in evaluator.evaluate(Ring(), dataset, None) if not figure.startswith("class/")]
         said = re.findall(r"`(\w+)`", listed[name]) or ["distance", "real_against_real"]  # "same"
         assert figures == said, name
+        # By class, of pairs and with `resamples` there are more.
+        explained = {each for each in evaluator.metric_help if not re.match("class/|cosine$|.*_(low|high)$", each)}
+        assert explained == {re.sub(r"^js\d$", "js<n>", figure) for figure in figures}, name
     for name in others:
         assert re.findall(r"`(\w+)`", listed[name]) == [*ganlab_evaluators()[name].metric_help]

@@ -8,23 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from ganlab_builtin.evaluators import published_scores
 from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
+from measured import Rows as Pictures
 from measured import frechet
 
 import ganlab
 
 FEATURES = Path(__file__).parents[1] / "features"
 REFERENCE = json.loads((FEATURES / "published_network.json").read_text())
-
-
-class Pictures(ganlab.Dataset):
-    def __init__(self, x):
-        self.x, self.size, self.sample_shape = tf.constant(x, tf.float32), len(x), x.shape[1:]
-
-    def examples(self, numbers, seed):
-        return tf.gather(self.x, numbers)
 
 
 class Few(ganlab.Features):
@@ -218,7 +210,7 @@ def test_protocols_that_cannot_be_are_refused():
     with pytest.raises(ganlab.ConfigError, match="nearest = 3 and samples"):
         scores(nearest=3)
     small = {"samples": 20, "subsets": 0, "splits": 0, "nearest": 0}
-    with pytest.raises(ganlab.IncompatibleError, match=r"real_examples = 40 is more than Pictures has, 30"):
+    with pytest.raises(ganlab.IncompatibleError, match=r"real_examples = 40 is more than Rows has, 30"):
         scores(real_examples=40, **small).evaluate(sampler(points(20)), Pictures(points(30)), None)
     with pytest.raises(ganlab.IncompatibleError, match=r"subset_size needs 20 real examples, and there are 10"):
         scores(**{**small, "subsets": 3, "subset_size": 20}).evaluate(sampler(points(20)), Pictures(points(10)), None)

@@ -97,7 +97,7 @@ def test_the_interval_of_frechet_infinity_holds_the_distance(both):
 def test_copies_are_found():
     data = Rows(TRAIN)
     arguments = {"held_out": Rows(HELD_OUT), "samples": 400}
-    copies = measure("copying", lambda n, seed: data._rows[:n] + np.float32(1e-3), data, **arguments)
+    copies = measure("copying", lambda n, seed: data._points[:n] + np.float32(1e-3), data, **arguments)
     assert copies["authentic"] < 0.01
     assert copies["ct"] < -10
     assert copying.copying_statistic(TRAIN, HELD_OUT, MADE, 0) == pytest.approx(FIGURES["ct"][1], abs=0.1)
@@ -105,7 +105,7 @@ def test_copies_are_found():
     assert abs(fresh["ct"]) < 4
     assert abs(fresh["authentic"] - fresh["real_authentic"]) < 0.15
     assert set(measure("copying", normal(d=8), data, samples=100)) == {"authentic"}
-    copied = measure("fld", lambda n, seed: data._rows[:n] + np.float32(1e-3), data, **arguments)
+    copied = measure("fld", lambda n, seed: data._points[:n] + np.float32(1e-3), data, **arguments)
     new = measure("fld", normal(d=8), Normal(8), samples=300)
     assert copied["gap"] < -300 < -30 < new["gap"]
     assert copied["distance"] > 100 > 10 > abs(new["distance"])

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from command_lines import command, mistake_in
+from making import architecture, constraint, dataset
+from small import small
 
 import ganlab
 from ganlab import exporting
@@ -14,33 +16,18 @@ from ganlab.errors import ConfigError
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "../n`\x1b[31mine"]
 
 
-def trained(path, dataset, architecture, steps):
-    """A short run, with spectral norm on the generator and an average."""
-    component = ganlab.component
-    experiment = ganlab.experiment(
-        dataset=dataset,
-        architecture=architecture,
-        loss=component("losses", "wasserstein")(),
-        generator_constraints=[component("constraints", "spectral_norm")()],
-        strategy=component("strategies", "one_device")(),
-        critic_optimizer=component("optimizers", "adam")(),
-        generator_optimizer=component("optimizers", "adam")(),
-        batch_size=8,
-        critic_steps=1,
-        steps=steps,
-        ema_decay=0.5,
-    )
-    return ganlab.train(experiment, path)
-
-
 @pytest.fixture(scope="module")
 def run(cpus, tmp_path_factory):
-    """Three steps on digits."""
-    component = ganlab.component
-    architecture = component("architectures", "mlp")(width=16, depth=1, latent_dim=4, labels="projection")
-    digits = component("datasets", "digits")()
+    """Three steps on digits, with spectral norm on the generator and an average."""
+    digits = dataset("digits")
     digits.class_names = NAMES
-    return trained(tmp_path_factory.mktemp("runs") / "labels", digits, architecture, 3)
+    parts = {
+        "dataset": digits,
+        "architecture": architecture("mlp", width=16, depth=1, latent_dim=4, labels="projection"),
+        "generator_constraints": [constraint("spectral_norm")],
+        "ema_decay": 0.5,
+    }
+    return ganlab.train(small(0, steps=3, **parts), tmp_path_factory.mktemp("runs") / "labels")
 
 
 def test_a_run_records_how_frequent_classes_are(run):

@@ -127,7 +127,7 @@ def test_the_seed_alone_decides(tmp_path, monkeypatch):
         monkeypatch.setenv("GANLAB_CACHE", str(tmp_path / name))
         made = classifier(**SMALL, seed=seed)
         made.prepare(Images())
-        found.append(made.embed(Images()._rows))
+        found.append(made.embed(Images()._points))
     np.testing.assert_array_equal(found[0], found[1])
     assert np.abs(found[0] - found[2]).max() > 1e-2
 
@@ -160,7 +160,7 @@ def test_a_network_is_trained_once_for_its_data_and_its_settings(cache, monkeypa
     first = prepare(Images())
     again = prepare(Images())
     assert len(trainings) == 1
-    x = Images()._rows
+    x = Images()._points
     np.testing.assert_array_equal(first.embed(x), again.embed(x))
     for count, (dataset, changes) in enumerate(
         [(Images(brightness=0.4), {}), (Images(size=40), {}), (Images(), {"seed": 1}), (Images(), {"width": 3})],
@@ -185,7 +185,7 @@ def test_a_damaged_file_is_replaced_by_a_new_training(cache):
         damage()
         again = classifier(**SMALL)
         again.prepare(Images())
-        np.testing.assert_array_equal(again.embed(Images()._rows), made.embed(Images()._rows))
+        np.testing.assert_array_equal(again.embed(Images()._points), made.embed(Images()._points))
         assert path.stat().st_size == len(whole)
     assert list(cache.iterdir()) == [path]
 

@@ -4,22 +4,17 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from small import Points
 
 import ganlab
-from ganlab.lazy import tensorflow as tf
 
 KERNEL = np.random.default_rng(0).normal(size=(3 * 8 * 8, 5)).astype(np.float32)
 
 
-class Images(ganlab.Dataset):
-    size = 40
-
+class Images(Points):
     def __init__(self, shape=(20, 20, 3)):
-        self.sample_shape = shape
-        self.x = np.random.default_rng(1).uniform(-1, 1, size=(40, *shape)).astype(np.float32)
-
-    def examples(self, numbers, seed):
-        return tf.gather(self.x, numbers)
+        super().__init__(np.random.default_rng(1).uniform(-1, 1, size=(40, *shape)))
+        self.x = self._points
 
 
 def model(shape=("n", 3, 8, 8), last="y", tokens=False, nodes=(), elem=TensorProto.FLOAT, **arguments):

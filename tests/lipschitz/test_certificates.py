@@ -14,16 +14,9 @@ from ganlab.functional import named_weights
 from ganlab.layers import Dropout, FullSort, GaussianNoise, GroupSort, noise_from
 from ganlab.lipschitz import ACTIVATION_SLOPES
 
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = pytest.mark.usefixtures("cpus", "same_numbers")
 
 RANDOM = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def the_same_numbers():
-    """The same random numbers for every test, whichever tests run before."""
-    global RANDOM
-    RANDOM = np.random.default_rng(0)
 
 
 def weights_of(model, scale=1.0):

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 import tensorflow as tf
+from alone import Alone
 
 import ganlab
 
@@ -74,17 +75,11 @@ def test_least_squares_refuses_equal_targets():
         ganlab.component("losses", "least_squares")(a=1.0)
 
 
-class Alone:
-    @staticmethod
-    def mean(x):
-        return x
-
-
 def test_a_generator_waits_while_the_estimate_rises_and_moves_once_it_has_settled():
     loss = ganlab.component("losses", "patient")(tolerance=0.1)
     state, ready = loss.initial_state(), []
     for _ in range(60):
-        state = loss.advance(state, tf.constant([1.0, 3.0]), tf.constant([0.0, 0.0]), Alone)
+        state = loss.advance(state, tf.constant([1.0, 3.0]), tf.constant([0.0, 0.0]), Alone())
         ready.append(bool(loss.ready(state)))
     # The averages of a constant 2 are 2 (1 - 0.8**t) and 2 (1 - 0.95**t).
     t = np.arange(1, 61)

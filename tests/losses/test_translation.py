@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify import lab
+from making import component
 
-import ganlab
 from ganlab import config
 from ganlab.engine import Trainer, compose, read, sampler
 from ganlab.training.graph.inputs import Inputs
@@ -13,12 +13,10 @@ from ganlab.training.graph.inputs import Inputs
 pytestmark = pytest.mark.usefixtures("cpus")
 
 
-def component(kind, name, **settings):
-    return ganlab.component(kind, name)(**settings)
-
-
-def first_losses(experiment):
+def first_losses(**parts):
     """The logged losses of one step, and the step's rows and a function that runs its networks as they were."""
+    # Rates that move nothing: the losses of both sides are those of the first weights.
+    experiment = lab.experiment(rates=(1e-12, 1e-12), **parts)
     trainer = Trainer(experiment)
     players = trainer.state.players
     rows = {k: x.numpy() for k, x in Inputs(experiment).of(tf.constant(0, tf.int64), 0).items()}
@@ -28,26 +26,16 @@ def first_losses(experiment):
         y = network(tf.constant(x), read(network.weights), {}, given=given)[0]
         return tf.nest.map_structure(lambda each: each.numpy(), y)
 
-    # An update that moves nothing: the losses of both sides are those of the first weights.
     values = trainer.train(1)[0, 0]
     return dict(zip([metric.tag for metric in trainer.metrics], values, strict=True)), rows, run
 
 
-def still():
-    return component("optimizers", "sgd", learning_rate=1e-12)
-
-
 def test_the_first_losses_of_a_cycle_are_those_of_equation_3():
     logged, rows, run = first_losses(
-        lab.experiment(
-            dataset=component("datasets", "gaussian_ring"),
-            source=component("datasets", "swiss_roll"),
-            architecture=component("architectures", "cyclegan", width=8, depth=1),
-            loss=component("losses", "cycle", weight=3.0),
-            critic_optimizer=still(),
-            generator_optimizer=still(),
-            critic_steps=1,
-        )
+        dataset=component("datasets", "gaussian_ring"),
+        source=component("datasets", "swiss_roll"),
+        architecture=component("architectures", "cyclegan", width=8, depth=1),
+        loss=component("losses", "cycle", weight=3.0),
     )
     z = np.zeros((12, 0), np.float32)
     x, y = rows["source"][0], rows["real"][0]
@@ -66,14 +54,9 @@ def test_the_first_losses_of_a_cycle_are_those_of_equation_3():
 
 def test_the_first_losses_of_pix2pix_are_those_of_equation_4():
     logged, rows, run = first_losses(
-        lab.experiment(
-            dataset=component("datasets", "edges", side=8),
-            architecture=component("architectures", "unet", channels=4, depth=2, patch_depth=1),
-            loss=component("losses", "pix2pix", weight=7.0),
-            critic_optimizer=still(),
-            generator_optimizer=still(),
-            critic_steps=1,
-        )
+        dataset=component("datasets", "edges", side=8),
+        architecture=component("architectures", "unet", channels=4, depth=2, patch_depth=1),
+        loss=component("losses", "pix2pix", weight=7.0),
     )
     z = np.zeros((12, 0), np.float32)
 
@@ -141,15 +124,10 @@ def test_the_map_between_two_gaussians_is_the_optimal_one():
 @pytest.mark.parametrize("power", [2.0, 1.0])
 def test_the_first_losses_of_neural_transport_are_those_of_algorithm_1(power):
     logged, rows, run = first_losses(
-        lab.experiment(
-            dataset=component("datasets", "gaussian_ring"),
-            source=component("datasets", "swiss_roll"),
-            architecture=component("architectures", "mlp", width=8, depth=1, source=True),
-            loss=component("losses", "neural_ot", power=power),
-            critic_optimizer=still(),
-            generator_optimizer=still(),
-            critic_steps=1,
-        )
+        dataset=component("datasets", "gaussian_ring"),
+        source=component("datasets", "swiss_roll"),
+        architecture=component("architectures", "mlp", width=8, depth=1, source=True),
+        loss=component("losses", "neural_ot", power=power),
     )
     z = np.zeros((12, 0), np.float32)
     potential = (

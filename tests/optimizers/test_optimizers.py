@@ -4,12 +4,9 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import optimizer as make
 
 import ganlab
-
-
-def make(name, **arguments):
-    return ganlab.component("optimizers", name)(**arguments)
 
 
 def filled(optimizer, updates):

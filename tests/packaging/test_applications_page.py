@@ -4,13 +4,11 @@ import ast
 import shlex
 
 import pytest
-from pages import ROOT, blocks
+from pages import ROOT, blocks, files_and_commands
 
 import ganlab
 
-BLOCKS = blocks("docs/applications.md")
-FILES = {name: text for _, name, text in BLOCKS if "." in name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(blocks("docs/applications.md"))
 EXPORTING = ("runs", "telemetry")
 
 

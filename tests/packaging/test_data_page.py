@@ -7,15 +7,14 @@ import shlex
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from pages import ROOT, blocks
+from pages import ROOT, blocks, files_and_commands
 from PIL import Image
 
 from ganlab import config
 from ganlab.cli import cli
 
 BLOCKS = blocks("docs/data.md")
-FILES = {name: text for _, name, text in BLOCKS if name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(BLOCKS)
 SMALL = ("experiment.steps=2", "experiment.batch_size=8", "architectures.dcgan.channels=4")
 
 

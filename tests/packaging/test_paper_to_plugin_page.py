@@ -4,13 +4,12 @@ import re
 import shlex
 
 import pytest
-from pages import blocks
+from alone import Alone
+from pages import blocks, files_and_commands
 
 import ganlab
 
-BLOCKS = blocks("docs/paper-to-plugin.md")
-FILES = {name: text for _, name, text in BLOCKS if "." in name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(blocks("docs/paper-to-plugin.md"))
 
 
 def test_the_plugin_is_short():
@@ -28,13 +27,6 @@ def test_the_constraint_is_the_shipped_one(tmp_path, monkeypatch):
     x = tf.random.stateless_normal([6, 2], seed=[1, 2])
     batch = ganlab.Batch(real=x, fake=x + 1.0, labels=None, size=6, step=tf.constant(0), latent=x)
 
-    class OneReplica:
-        def mean(self, x):
-            return x
-
-        def log(self, name, values):
-            pass
-
     found = []
     for constraint in (shipped, written):
         w = tf.Variable([0.3, -0.8])
@@ -42,10 +34,10 @@ def test_the_constraint_is_the_shipped_one(tmp_path, monkeypatch):
         def critic(x, w=w):
             return tf.tanh(tf.linalg.matvec(x, w))
 
-        state = constraint.advance({}, constraint.initial_state({}), batch, OneReplica(), critic)
-        state = constraint.advance({}, state, batch, OneReplica(), critic)
+        state = constraint.advance({}, constraint.initial_state({}), batch, Alone(), critic)
+        state = constraint.advance({}, state, batch, Alone(), critic)
         with tf.GradientTape() as tape:
-            total = tf.reduce_mean(constraint.penalty(critic, batch, state, OneReplica()))
+            total = tf.reduce_mean(constraint.penalty(critic, batch, state, Alone()))
         found.append([float(total), *tape.gradient(total, w).numpy()])
     assert found[1] == pytest.approx(found[0], rel=1e-5)
 

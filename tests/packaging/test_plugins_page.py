@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from click.testing import CliRunner
-from pages import ROOT, blocks
+from pages import ROOT, blocks, files_and_commands
 
 from ganlab import interfaces
 from ganlab.cli import cli
@@ -17,8 +17,7 @@ from ganlab.plugins import manager as plugins
 
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 BLOCKS = blocks("docs/plugins.md")
-FILES = {name: text for _, name, text in BLOCKS if "." in name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(BLOCKS)
 # Each with the message shown after it.
 MISTAKES = [(text, message) for (_, name, text), (_, _, message) in itertools.pairwise(BLOCKS) if name == "mistake"]
 SMALL = ["--param", "experiment.steps=2", "--param", "experiment.batch_size=16", "--param", "architectures.mlp.width=8"]

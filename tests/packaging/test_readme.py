@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from ganlab_tensorboard.command import check_runs
-from pages import ROOT, blocks
+from pages import ROOT, blocks, files_and_commands
 
 import ganlab
 from ganlab import config
@@ -22,8 +22,7 @@ from ganlab.plugins import manager as plugins
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 NAMES = [f"docs/{name}.md" for name in ("experiments", "constraints", "runs", "tensorboard", "distribution")]
 BLOCKS = [block for page in ("README.md", *NAMES) for block in blocks(page)]
-FILES = {name: text for _, name, text in BLOCKS if name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(BLOCKS)
 
 SMALL = {"experiment.steps": 2, "experiment.batch_size": 16, "experiment.critic_steps": 1}
 

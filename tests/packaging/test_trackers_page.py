@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 import workers
 from click.testing import CliRunner
-from pages import blocks
+from pages import blocks, files_and_commands
 from tracked import SMALL, logged, params
 
 import ganlab
 from ganlab.cli import cli
 
-BLOCKS = blocks("docs/trackers.md")
-FILES = {name: text for _, name, text in BLOCKS if "." in name}
-COMMANDS = [line for language, _, text in BLOCKS if language == "sh" for line in text.splitlines()]
+FILES, COMMANDS = files_and_commands(blocks("docs/trackers.md"))
 
 
 def arguments(tracker, name, settings=SMALL):

@@ -168,27 +168,17 @@ def test_the_error_is_short(made):
     assert len(str(caught.value)) < 250 + 2 * len(str(run))
 
 
-@pytest.mark.parametrize(
-    "path", ["\0.py", "x" * 5000 + ".py", "/proc/kmsg", "/dev/zero", "..", "", "a\nb.py", "missing.py"]
-)
-def test_an_odd_path_is_one_error(made, path):
-    run = made()
-    info = Run(run).info
-    info["provenance"]["plugins"]["ganlab_plugins"]["distribution"] = path
-    Run(run).update(provenance=info["provenance"])
-    with pytest.raises(ganlab.PluginError, match="--plugin-file"):
-        Run(run).recipe()
+PATHS = ["\0.py", "x" * 5000 + ".py", "/proc/kmsg", "/dev/zero", "..", "", "a\nb.py", "missing.py"]
+RECORDS = [None, 3, [], {}, {"distribution": 3}, {"distribution": "ganlab_plugins.py", "content": None}]
 
 
-@pytest.mark.parametrize(
-    "row", [None, 3, [], {}, {"distribution": 3}, {"distribution": "ganlab_plugins.py", "content": None}]
-)
-def test_an_odd_record_is_one_error(made, row):
+@pytest.mark.parametrize("odd", [*PATHS, *RECORDS])
+def test_an_odd_path_or_record_is_one_error(made, odd):
     run = made()
-    info = Run(run).info
-    info["provenance"]["plugins"]["ganlab_plugins"] = row
-    Run(run).update(provenance=info["provenance"])
-    with pytest.raises(ganlab.GanlabError):
+    plugins = Run(run).info["provenance"]["plugins"]
+    plugins["ganlab_plugins"] = {**plugins["ganlab_plugins"], "distribution": odd} if odd in PATHS else odd
+    Run(run).update(provenance={"plugins": plugins})
+    with pytest.raises(ganlab.GanlabError, match="--plugin-file" if odd in PATHS else ""):
         Run(run).recipe()
     assert not executed()
 

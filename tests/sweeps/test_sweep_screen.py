@@ -1,6 +1,7 @@
 import io
 
 import pytest
+from command_lines import Terminal
 from ganlab_sweep import Sweep, Trial
 from ganlab_sweep.screen import LiveTable, as_data, summary, table
 
@@ -14,11 +15,6 @@ def trials(tmp_path):
         return [Trial(sweep, "a", seed, "critic/loss", status=status) for seed, status in enumerate(statuses)]
 
     return trials
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def drawn(trials):

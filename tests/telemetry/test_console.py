@@ -7,13 +7,9 @@ import sys
 import types
 
 import pytest
+from command_lines import Terminal
 
 from ganlab.telemetry import Console, MultiWriter, Record
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 class Clock:
@@ -23,15 +19,20 @@ class Clock:
         return self.now
 
 
+def started(stream, steps=1000, done=0, **options):
+    clock = Clock()
+    console = Console(stream=stream, clock=clock, **options)
+    console.start(steps, done=done)
+    return console, clock, stream
+
+
 def show(console, clock, step, seconds, loss=0.5):
     clock.now += seconds
     console.scalars([Record(step, "critic/loss", loss, (0.25, 0.75)), Record(step, "lr", 9.0)])
 
 
 def test_without_a_terminal_lines_are_printed_at_intervals():
-    clock, out = Clock(), io.StringIO()
-    console = Console(stream=out, clock=clock)
-    console.start(1000)
+    console, clock, out = started(io.StringIO())
     console.time_from(0)
     show(console, clock, 100, 5)  # much of the run, but too soon
     show(console, clock, 150, 5, loss=-1.23456)
@@ -47,9 +48,7 @@ def test_without_a_terminal_lines_are_printed_at_intervals():
 
 
 def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
-    clock, out = Clock(), io.StringIO()
-    console = Console(stream=out, clock=clock)
-    console.start(1000, done=990)
+    console, clock, out = started(io.StringIO(), done=990)
     console.time_from(990)
     console.scalars([])
     clock.now += 2
@@ -61,9 +60,7 @@ def test_last_step_is_always_printed_and_a_resumed_run_counts_from_its_step():
 
 
 def test_the_first_steps_are_not_part_of_an_estimate():
-    clock, out = Clock(), io.StringIO()
-    console = Console(stream=out, clock=clock)
-    console.start(1000)
+    console, clock, out = started(io.StringIO())
     clock.now += 300
     console.time_from(1)
     show(console, clock, 1, 0)
@@ -76,9 +73,7 @@ def test_the_first_steps_are_not_part_of_an_estimate():
 
 
 def test_quiet_prints_only_warnings():
-    clock, out = Clock(), Terminal()
-    console = Console(quiet=True, stream=out, clock=clock)
-    console.start(10)
+    console, clock, out = started(Terminal(), steps=10, quiet=True)
     console.message("hello")
     show(console, clock, 10, 1000)
     console.warning("the loss is NaN")
@@ -89,9 +84,7 @@ def test_quiet_prints_only_warnings():
 def test_on_a_terminal_there_is_a_bar_and_messages_keep_their_brackets(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
-    clock, out = Clock(), Terminal()
-    console = Console(stream=out, clock=clock)
-    console.start(1000, done=10)
+    console, clock, out = started(Terminal(), done=10)
     show(console, clock, 500, 1, loss=-1.23456)
     console.message("wrote [red]checkpoint[/red]")
     console.close()

@@ -1,18 +1,13 @@
 """Only what was appended to metrics.jsonl is read, and nothing in a file can stop it."""
 
-import json
 import os
 import time
 
 import pytest
+from synthetic import row
 
 from ganlab.errors import RunError
 from ganlab.telemetry import MetricsFollower, jsonl_lines, last_row
-
-
-def row(step, **metrics):
-    table = {tag: {"reduced": value, "replicas": [value, value]} for tag, value in metrics.items()}
-    return json.dumps({"step": step, "metrics": table}).encode() + b"\n"
 
 
 class Values(list):

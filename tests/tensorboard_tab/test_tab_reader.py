@@ -12,15 +12,10 @@ from ganlab_tensorboard import store as store_module
 from ganlab_tensorboard.preview import preview, tags_at_ends
 from ganlab_tensorboard.rows import MOST_ROWS, Thinned
 from ganlab_tensorboard.store import Store
-from synthetic import write_run
+from synthetic import row, write_run
 
 from ganlab.errors import RunError
 from ganlab.telemetry import MetricsFollower
-
-
-def row(step, **metrics):
-    table = {tag: {"reduced": value, "replicas": [value, value]} for tag, value in metrics.items()}
-    return json.dumps({"step": step, "metrics": table}).encode() + b"\n"
 
 
 @pytest.fixture

@@ -26,5 +26,12 @@ class Net:
         self.weights = [w - rate * sum(g) for w, *g in zip(self.weights, *gradients, strict=True)]
 
 
+def assert_moved(training, expected, least=1e-3):
+    """Asserts that weights are those of a loop by hand, in which each moved by more than this."""
+    for name, value in expected.items():
+        np.testing.assert_allclose(training.values[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
+        assert np.abs(value - training.start[name]).max() > least, name
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training
+from making import constraint as constraint
 
 import ganlab
 from ganlab.layers import Dropout
@@ -16,10 +18,6 @@ STEPS = 20
 def sgd(learning_rate=0.01, **arguments):
     """SGD, the optimizer that does not hide a factor in the gradient."""
     return ganlab.component("optimizers", "sgd")(learning_rate=learning_rate, **arguments)
-
-
-def constraint(name, **arguments):
-    return ganlab.component("constraints", name)(**arguments)
 
 
 def strategy(replicas):
@@ -45,6 +43,22 @@ def small(replicas=0, **parts):
         "jit": "off",
     }
     return ganlab.experiment(**{**given, **parts})
+
+
+# The ways to compute an experiment on several replicas or in parts, for a test that they all train the same.
+computed = pytest.mark.parametrize(
+    ("replicas", "changed"),
+    [
+        (2, {}),
+        (0, {"microbatches": 3}),
+        (2, {"microbatches": 2}),
+        (0, {"rematerialize": True}),
+        *(
+            pytest.param(*way, marks=pytest.mark.slow)
+            for way in ((4, {}), (0, {"jit": "on"}), (0, {"jit": "step"}), (2, {"jit": "on"}))
+        ),
+    ],
+)
 
 
 def values(state):
@@ -116,7 +130,7 @@ def normalized_critic(x):
 
 
 class Points(ganlab.Dataset):
-    """A table of points, `(size, d)`, through TensorFlow or through Python."""
+    """A table of examples, `(size, ...)`, through TensorFlow or through Python."""
 
     def __init__(self, points, *, python=False):
         self._points, self._python = np.asarray(points, np.float32), python

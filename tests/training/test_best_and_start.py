@@ -33,9 +33,9 @@ class Figured(ganlab.Evaluator):
         return {"figure": self.figures[self.calls - 1] if self.calls else 0.0}
 
 
-def run(folder, figures, **parts):
-    steps = {"steps": 2 * len(figures), "evaluate_every": 2, "checkpoint_every": 4}
-    return train(small(0, evaluators=[Figured(figures)], keep_best=f"{METRIC}:min", **steps, **parts), folder)
+def run(folder, figures, steps=None, **options):
+    every = {"steps": steps or 2 * len(figures), "evaluate_every": 2, "checkpoint_every": 4}
+    return train(small(0, evaluators=[Figured(figures)], keep_best=f"{METRIC}:min", **every), folder, **options)
 
 
 def kept(run):
@@ -74,17 +74,8 @@ def test_the_largest_figure_is_the_best_where_asked():
 
 
 def test_a_resumed_run_remembers_the_best(tmp_path):
-    figures = [5.0, 1.0, 6.0, 3.0]
-    begun = run(tmp_path / "run", figures)
-    longer = small(
-        0,
-        evaluators=[Figured([2.0, 9.0, 3.0, 3.0])],
-        keep_best=f"{METRIC}:min",
-        steps=16,
-        evaluate_every=2,
-        checkpoint_every=4,
-    )
-    resumed = train(longer, begun.path, resume=True, allow_changes=True)
+    begun = run(tmp_path / "run", [5.0, 1.0, 6.0, 3.0])
+    resumed = run(begun.path, [2.0, 9.0, 3.0, 3.0], steps=16, resume=True, allow_changes=True)
     assert resumed.info["best"] == {"metric": METRIC, "step": 4, "value": 1.0}
     assert kept(resumed) == [4, 8, 12, 16]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
+from making import component as part
 from small import (
     Layers,
     assert_same,
@@ -88,10 +89,6 @@ def test_auto_looks_at_the_devices_of_the_strategy():
     assert decided("/job:localhost/replica:0/task:0/device:GPU:0", "/replica:0/task:0/device:GPU:1") is True
     assert decided("/job:worker/replica:0/task:1/device:CPU:0") is False
     assert decided("/job:worker/replica:0/task:0/device:TPU:0") is False
-
-
-def part(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 @pytest.mark.parametrize("jit_compile", [True, False])

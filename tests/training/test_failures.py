@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from ganlab_verify.testing.parts import Wasserstein
 from small import Layers, Points, constraint, small
 
 import ganlab
@@ -22,10 +23,6 @@ def fails(*_, **__):
 
 def broken(**methods):
     return type("Broken", (ganlab.Constraint,), methods)()
-
-
-def failing_transform(self, critic):
-    return fails
 
 
 @pytest.mark.parametrize(
@@ -79,10 +76,18 @@ def test_a_variable_made_in_the_step_is_named(replicas, jit):
         Trainer(small(replicas, jit=jit, constraints=[broken(penalty=penalty)])).trace()
 
 
-@pytest.mark.parametrize("transform", [fails, failing_transform], ids=["wrapping", "wrapped"])
-def test_a_transform_is_named(transform):
-    with pytest.raises(PluginError, match=r"^constraints\.broken failed in transform: ValueError: mine"):
-        Trainer(small(2, constraints=[broken(transform=transform)])).trace()
+@pytest.mark.parametrize(
+    ("methods", "said"),
+    [
+        ({"transform": fails}, "transform: ValueError: mine"),
+        ({"transform": lambda self, critic: fails}, "transform: ValueError: mine"),
+        ({"penalty": lambda *_: {"a": 1.0}}, "penalty: TypeError: Failed to convert"),
+    ],
+    ids=["wrapping", "wrapped", "no tensor"],
+)
+def test_a_transform_and_a_penalty_that_is_no_tensor_are_named(methods, said):
+    with pytest.raises(PluginError, match=rf"^constraints\.broken failed in {said}"):
+        Trainer(small(2, constraints=[broken(**methods)])).trace()
 
 
 def test_a_bound_is_named():
@@ -90,15 +95,7 @@ def test_a_bound_is_named():
         Scorer(Trainer(small(0, constraints=[broken(lipschitz_bound=fails)])).state).bounds()
 
 
-def test_constraint_returning_a_non_tensor_is_named():
-    with pytest.raises(PluginError, match=r"^constraints\.broken failed in penalty: TypeError: Failed to convert"):
-        Trainer(small(0, constraints=[broken(penalty=lambda *_: {"a": 1.0})])).trace()
-
-
-class OddLoss(ganlab.Loss):
-    def critic(self, real_scores, fake_scores):
-        return fake_scores - real_scores
-
+class OddLoss(Wasserstein):
     generator = fails
 
 
@@ -251,14 +248,6 @@ def mine(role, **methods):
     return type("Mine", (role,), methods)
 
 
-class Hinge(ganlab.Loss):
-    def critic(self, real_scores, fake_scores):
-        return tf.nn.relu(1.0 - real_scores) + tf.nn.relu(1.0 + fake_scores)
-
-    def generator(self, fake_scores):
-        return -fake_scores
-
-
 def refused(error, **parts):
     with pytest.raises(error) as raised:
         Trainer(small(2, **parts)).trace()
@@ -278,16 +267,18 @@ def test_an_attribute_may_not_hide_a_method():
 
 
 def test_a_method_that_is_missing_is_named():
-    half = mine(ganlab.Loss, critic=Hinge.critic)()
+    half = mine(ganlab.Loss, critic=Wasserstein.critic)()
     assert refused(PluginError, loss=half).startswith("Mine has no method generator, which it must have")
 
 
 @pytest.mark.slow
 def test_a_loss_in_float64_is_that_in_float32_and_one_of_whole_numbers_is_refused():
-    wide = mine(Hinge, critic=lambda self, real, fake: tf.cast(Hinge.critic(self, real, fake), tf.float64))()
-    one, other = (Trainer(small(2, loss=loss)).train(3) for loss in (Hinge(), wide))
+    wide = mine(
+        Wasserstein, critic=lambda self, real, fake: tf.cast(Wasserstein.critic(self, real, fake), tf.float64)
+    )()
+    one, other = (Trainer(small(2, loss=loss)).train(3) for loss in (Wasserstein(), wide))
     np.testing.assert_array_equal(one, other)
-    whole = mine(Hinge, critic=lambda self, real, fake: tf.cast(real, tf.int32))()
+    whole = mine(Wasserstein, critic=lambda self, real, fake: tf.cast(real, tf.int32))()
     assert "Mine.critic returned the dtype int32; it must be float32." in refused(ContractError, loss=whole)
 
 

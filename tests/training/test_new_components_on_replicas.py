@@ -6,6 +6,7 @@ Each component does on replicas by the kit: tests/conformance.
 import keras
 import pytest
 import tensorflow as tf
+from making import component as made
 from small import assert_same, constraint, small, trained
 
 import ganlab
@@ -15,10 +16,6 @@ from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
-
-
-def made(kind, name, **arguments):
-    return ganlab.component(kind, name)(**arguments)
 
 
 # Those that compare the examples of the global batch, which microbatches do not know.

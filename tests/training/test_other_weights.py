@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import loss
+from networks_by_hand import sigmoid
 from small import Layers, assert_same, constraint, dropping_critic, sgd, small, trained, values
 
 import ganlab
@@ -13,14 +15,6 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus")
 
 RATE, GAMMA, ROWS = 0.05, 0.5, 12
-
-
-def loss(name, **arguments):
-    return ganlab.component("losses", name)(**arguments)
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def scores(critic, x):

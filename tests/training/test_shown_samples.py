@@ -125,19 +125,17 @@ def test_a_character_model_learns_the_pieces_of_sentences(cpus):
     architecture = component("architectures", "text_resnet")(channels=32, blocks=1)
     adam = component("optimizers", "adam")(learning_rate=1e-3, beta_1=0.5, beta_2=0.9)
     training = lab.Training(
-        ganlab.experiment(
+        lab.experiment(
             dataset=dataset,
             architecture=architecture,
             loss=component("losses", "wasserstein")(),
             constraints=[component("constraints", "gradient_penalty")(weight=10.0)],
-            strategy=lab.strategy(0),
             critic_optimizer=adam,
             generator_optimizer=adam,
             batch_size=64,
             critic_steps=5,
             steps=800,
             seed=1,
-            jit="off",
         )
     ).train(800)
     sample = sampler(training.trainer.experiment, training.trainer.state)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from small import small
-from whole_runs import lines
+from whole_runs import Oddity, lines
 
 import ganlab
 from ganlab.run import train
@@ -40,10 +40,6 @@ def impatient(monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "0.8")
     monkeypatch.setattr(trackers, "NOTICE_SECONDS", 0.2)
     monkeypatch.setattr(trackers, "STOPPING_SECONDS", 0.1)
-
-
-class Oddity(BaseException):
-    pass
 
 
 @pytest.mark.parametrize(

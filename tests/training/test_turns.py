@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
+from ganlab_verify.testing.parts import Wasserstein
 from networks_by_hand import Net
 from small import Layers, Points, assert_same, constraint, sgd, small, trained
 
@@ -28,14 +29,8 @@ def bursts(**arguments):
     return ganlab.component("schedules", "bursts")(**{**BURSTS, **arguments})
 
 
-class Patient(ganlab.Loss):
+class Patient(Wasserstein):
     """The generator waits until the critic's gap is above its average."""
-
-    def critic(self, real_scores, fake_scores):
-        return fake_scores - real_scores
-
-    def generator(self, fake_scores):
-        return -fake_scores
 
     def initial_state(self):
         return {"gap": 0.0, "average": 0.0}

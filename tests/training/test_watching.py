@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from small import small
-from whole_runs import Graph
+from whole_runs import Graph, Oddity
 
 import ganlab
 from ganlab.errors import PluginError, TrainingFailedError
@@ -40,10 +40,6 @@ def raising(error):
         raise error
 
     return does
-
-
-class Oddity(BaseException):
-    pass
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,10 @@ def train(experiment, folder, **options):
     return start.train(experiment, folder, as_run=ganlab.Run, **options)
 
 
+class Oddity(BaseException):
+    """No Exception, so that most handlers let it pass."""
+
+
 class Graph:
     """Trains one experiment several times with a graph that is built once.
 

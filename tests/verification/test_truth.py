@@ -1,6 +1,5 @@
 """The check `gradients`: every kind of wrong derivative is found and its layer named; right ones pass."""
 
-import math
 import sys
 
 import keras
@@ -23,24 +22,11 @@ from ganlab.training.graph import differentiation, stack
 pytestmark = pytest.mark.usefixtures("cpus", "own_plugins")
 
 
-class Networks(ganlab.Architecture):
-    """A dense generator, and a critic of the layers that a function returns."""
-
-    latent_dim = 3
-
-    def __init__(self, critic):
-        self._critic = critic
-
-    def generator(self, sample_shape):
-        z = keras.Input((3,))
-        x = layers.Dense(math.prod(sample_shape))(layers.Dense(8, activation="tanh")(z))
-        return keras.Model(z, layers.Reshape(sample_shape)(x))
-
-    def critic(self, sample_shape):
-        x = y = keras.Input(sample_shape)
-        for layer in self._critic():
-            y = layer(y)
-        return keras.Model(x, y)
+def chained(shape, found):
+    x = y = keras.Input(shape)
+    for layer in found:
+        y = layer(y)
+    return keras.Model(x, y)
 
 
 def dense(*between):
@@ -66,7 +52,7 @@ def convolutional(*between):
 def row(critic, *constraints, images=False, **settings):
     given = {
         "dataset": parts.Images() if images else parts.Points(),
-        "architecture": Networks(critic),
+        "architecture": parts.Networks(lambda shape: chained(shape, critic())),
         "loss": parts.Wasserstein(),
         "critic_optimizer": lab.sgd(0.01),
         "generator_optimizer": lab.sgd(0.01),

@@ -79,11 +79,6 @@ def test_a_skipped_check_counts_only_if_it_was_requested(verify):
     assert done.stdout.count("the TPU compiler is not installed") == 1
 
 
-def test_the_compiler_is_installed_if_requested(verify):
-    verify("--gin", "quickstart", "--install")
-    assert {options.install for _, _, options in verify.requested} == {True}
-
-
 @pytest.mark.parametrize("status", ["failed", "not run"])
 def test_a_check_that_has_not_passed_exits_with_1(verify, status):
     done = verify("--gin", "quickstart", tpu=Row("tpu", status, None, None, "No index can be reached."))
@@ -95,11 +90,11 @@ def test_a_check_that_has_not_passed_exits_with_1(verify, status):
 def test_options_reach_the_checks(verify):
     done = verify(
         *("--gin", "quickstart", "--param", "experiment.seed=3", "--checks", "resume,graph", "--replicas", "4,2"),
-        *("--iterations", "7", "--topology", "v4:2x2x1", "--no-plugin", "ganlab_searches"),
+        *("--iterations", "7", "--topology", "v4:2x2x1", "--no-plugin", "ganlab_searches", "--install"),
     )
     assert done.exit_code == 0
     source = Source(("quickstart",), ("experiment.seed=3",), ("ganlab_searches",))
-    options = checks.Options(replicas=(2, 4), iterations=7, topology="v4:2x2x1")
+    options = checks.Options(replicas=(2, 4), iterations=7, topology="v4:2x2x1", install=True)
     assert sorted(verify.requested, key=str) == [("graph", source, options), ("resume", source, options)]
 
 
