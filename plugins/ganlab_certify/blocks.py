@@ -84,7 +84,7 @@ def blockwise_bounds(network: Network, *, seconds: float = 60.0, start: np.ndarr
         nonlocal best
         if there is logs:
             return math.log(best.max()), first
-        if time.monotonic() + 1.2 * taken > began + seconds:
+        if time.monotonic() + 1.1 * taken > began + seconds:
             raise StopIteration
         _, found, gradient = _evaluated(network, there)
         best = found if found.max() < best.max() else best

@@ -148,11 +148,11 @@ def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> C
 
 def _of_large(network: Network, seconds: float) -> list[float]:
     try:
-        start, bounds = frequency_bounds(network, seconds=seconds / 4)
+        start, bounds = frequency_bounds(network, seconds=seconds * 0.4)
     except UnsuitableError:
         return blockwise_bounds(network, seconds=seconds)
     with contextlib.suppress(UnsuitableError):
-        bounds = list(map(min, bounds, blockwise_bounds(network, seconds=seconds * 3 / 4, start=start)))
+        bounds = list(map(min, bounds, blockwise_bounds(network, seconds=seconds * 0.6, start=start)))
     return bounds
 
 
