@@ -71,7 +71,7 @@ def require(name: str) -> types.ModuleType:
         _check_backend(os.environ.get("KERAS_BACKEND", "tensorflow"))  # before Keras looks for JAX or PyTorch
     talkative = name == "tensorflow" and name not in sys.modules and "IPython" in sys.modules
     try:
-        with _late_parts(), _without_notes():
+        with _late_parts(), _without_notes(name):
             module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         if name == "keras" and error.name in ("jax", "torch"):
@@ -122,13 +122,13 @@ def quiet_native_stderr() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_notes() -> Iterator[None]:
+def _without_notes(name: str) -> Iterator[None]:
     """Context manager: TensorFlow logs nothing from its first import on, if nobody has set its level of logging.
 
     The level is in the environment only meanwhile, so other processes have the user's.
     """
     level = os.environ.get(_LEVEL)
-    if "tensorflow" in sys.modules or level not in (None, "3"):
+    if name not in ("tensorflow", "keras") or "tensorflow" in sys.modules or level not in (None, "3"):
         yield
         return
     os.environ[_LEVEL] = "3"

@@ -55,7 +55,7 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
 
 
 def _concluded(others: Sequence[Any]) -> tuple[str, bool]:
-    """What may be concluded of the best, from the other ones' `Improvement`s, and whether it may be no better."""
+    """The verdict on the best configuration from its comparisons with the others, and whether it may be tied."""
     ties = [one for one in others if one is None or one.verdict == "open"]
     if not ties:
         return "Every other configuration is worse, beyond chance.", False
