@@ -31,10 +31,14 @@ SMALL = {
 }
 LOCAL_BATCH = 4
 
-APART = ("base", "methods", "published", "stacked_mnist")
+APART = ("base", "methods", "published", "stacked_mnist", "mnist")
 PUBLISHED = [path for path in config.shipped_gin_files() if path.parent.name == "published"]
-STACKED = [p for p in config.shipped_gin_files() if "mnist" in p.parent.name + p.stem and p not in PUBLISHED]
-FILES = [path for path in config.shipped_gin_files() if path.parent.name not in APART and path not in STACKED]
+DIGITS = [
+    p
+    for p in config.shipped_gin_files()
+    if "mnist" in p.parent.name + p.stem and p.parent.name not in ("base", "published")
+]
+FILES = [path for path in config.shipped_gin_files() if path.parent.name not in APART and path not in DIGITS]
 METHODS = [path for path in config.shipped_gin_files() if path.parent.name == "methods"]
 
 
@@ -106,7 +110,7 @@ def test_published_experiment_has_labels_if_its_networks_take_them(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [*PUBLISHED, *STACKED], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PUBLISHED, *DIGITS], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_published_experiment_composes(path):
     experiment = composed(path, dataset=other_images(config.load([path]).arguments["dataset"]))
     if experiment.microbatches > 1:  # networks may refuse them

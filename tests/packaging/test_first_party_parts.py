@@ -63,7 +63,7 @@ def test_shipped_file_has_a_description_and_loads(path, tmp_path):
         with pytest.raises(GanlabError, match=rf"experiment needs ({missing})(, ({missing}))*, which"):
             config.load([path])
         return
-    folders = ("benchmark", "methods", "paper", "published", "stacked_mnist")
+    folders = ("benchmark", "methods", "paper", "published", "stacked_mnist", "mnist")
     name = f"{path.parent.name}/{path.stem}" if path.parent.name in folders else path.stem
     assert f"--gin {name}" in text or f"--gin gin/{name}.gin" in text, "the file lacks its command line"
     recipe = config.load([path])

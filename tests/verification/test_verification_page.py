@@ -11,7 +11,7 @@ from ganlab.config import shipped_gin_files
 ALL = [
     p.stem
     for p in shipped_gin_files()
-    if p.parent.name not in ("base", "benchmark", "methods", "paper", "published", "stacked_mnist")
+    if p.parent.name not in ("base", "benchmark", "methods", "paper", "published", "stacked_mnist", "mnist")
 ]
 PAGE = (Path(__file__).parents[2] / "docs" / "verification.md").read_text(encoding="utf-8")
 

@@ -124,7 +124,7 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
     assert max(map(len, done.stdout.splitlines())) <= 100
     header, *lines = done.stdout.splitlines()
     assert header.split() == ["experiment", *CHECKS]
-    apart = ("base", "benchmark", "methods", "paper", "published", "stacked_mnist")
+    apart = ("base", "benchmark", "methods", "paper", "published", "stacked_mnist", "mnist")
     names = [path.stem for path in shipped_gin_files() if path.parent.name not in apart]
     assert "quickstart" in names
     assert [text.split()[0] for text in lines[: len(names)]] == names
