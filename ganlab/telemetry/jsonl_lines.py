@@ -7,9 +7,8 @@ import functools
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from ganlab.errors import RunError
 from ganlab.interfaces.record import Record
@@ -34,8 +33,7 @@ _ENTRY = b': {"reduced": '
 _STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)"?(\s*+:\s*+\{\s*+"(?:reduced|replicas)")?')
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A complete line.
 
     Attributes:
@@ -73,21 +71,22 @@ class Line:
 
     def pick(self, tags: Collection[str]) -> tuple[int, list[Record]]:
         """Its step and some of its metrics, like `parse` but without parsing the others."""
-        begun = _BEGINNING.match(self.text)
+        text = self.text
+        begun = _BEGINNING.match(text)
         # Without a backslash, and in ASCII, no name is spelled in two ways or ends in that of another.
-        plain = self.text.isascii() and b"\\" not in self.text
-        if not begun or not plain or not self.text.endswith(_ENDING):
+        plain = text.isascii() and b"\\" not in text
+        if not begun or not plain or not text.endswith(_ENDING):
             return self._parsed(tags)
         step, records = int(begun[1]), []
         for tag in tags:
             name = _quoted(tag)
-            at = self.text.find(name)
+            at = text.find(name)
             if at < 0:
                 continue
             end = at + len(name)
-            if self.text.find(name, end) >= 0 or not self.text.startswith(_ENTRY, end):  # it may be there twice
+            if text.find(name, end) >= 0 or not text.startswith(_ENTRY, end):  # it may be there twice
                 return self._parsed(tags)
-            entry = self.text[end + len(b": ") : self.text.index(b"}", end) + 1]
+            entry = text[end + len(b": ") : text.index(b"}", end) + 1]
             records.append(_record(step, tag, json.loads(entry)))
         return step, records
 
@@ -140,7 +139,7 @@ def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
     """
     file.seek(start)
     number = 1
-    for text in iter(lambda: file.readline(LONGEST + 1), b""):
+    while text := file.readline(LONGEST + 1):
         ends = text.endswith(b"\n")
         if not ends and len(text) <= LONGEST:
             return

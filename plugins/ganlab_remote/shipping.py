@@ -28,6 +28,8 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
     """Writes a run's networks, card and archive to an address or into a folder."""
     from ganlab.engine import find_checkpoint
 
+    if not address.startswith(_HUB):
+        _fsspec(address)  # refused before anything is made
     newest = find_checkpoint(run)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     for name, value in newest.values():
@@ -146,6 +148,8 @@ def _send(folder: Path, address: str) -> None:
 
 def _fsspec(address: str) -> str:
     """The address for fsspec of a folder or an address."""
+    if address == "-":
+        raise ConfigError("- is standard input or output, which is not taken here: give a folder (./- for this name).")
     address = address if "://" in address else f"file://{Path(address).absolute()}"
     if not is_known(address):
         raise ConfigError(f"{line(address)} has a scheme that fsspec does not know.")
