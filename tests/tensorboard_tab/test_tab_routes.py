@@ -1,6 +1,7 @@
 """The routes of the tab: the numbers of `ganlab compare --json` and of metrics.jsonl, whatever runs hold."""
 
 import contextlib
+import gc
 import json
 import os
 import re
@@ -209,6 +210,12 @@ def test_wrong_questions_are_answered_in_a_sentence(sweep, query):
     assert answer.status_code in (200, 400)
     data = json.loads(answer.data)
     assert data.get("error") or data.get("curve_problem") or "metric" in query
+
+
+@pytest.mark.parametrize("query", [{}, {"metric": "no/such"}])
+def test_the_server_collects_again_after_an_answer(sweep, query):
+    Server(sweep).get("/data/compare", **query)
+    assert gc.isenabled()
 
 
 def test_empty_folder_and_none(tmp_path):
