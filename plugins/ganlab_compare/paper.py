@@ -13,12 +13,13 @@ import numpy as np
 
 from ganlab.commands import counted, listed
 from ganlab.errors import ConfigError
-from ganlab.runs import Scalar, differing
+from ganlab.runs import Scalar, differing, setting
 from ganlab_compare.brief import main_metric
 from ganlab_compare.comparison import Comparison, limits_of_runs
 from ganlab_compare.configurations import Configuration, configurations, reference
 from ganlab_compare.doors import rendered
 from ganlab_compare.labels import short_label, shortened
+from ganlab_compare.loaded_runs import RunSummary
 from ganlab_compare.metrics import Metric, measured_apart
 from ganlab_compare.ranking import LEVEL
 from ganlab_compare.statistics import (
@@ -35,6 +36,8 @@ from ganlab_compare.warnings import last_value
 
 # Settings of the data: runs that differ in these have different tasks.
 _DATA = re.compile(r"(.*/)?(\w*dataset|datasets\..*)")
+# What a comparison's notes begin with, or hold, that count for a paper too: its other ones are of its own rows.
+_CAVEATS = re.compile(r"Left out: | left out: a rerun | unfinished: | changed midway: ")
 # Values that differ by less, relative to the largest, differ by rounding alone.
 _ROUNDING = 1e-12
 
@@ -57,15 +60,17 @@ class Row:
 class Difference:
     """The difference between two rows, of the means over seeds, each with the mean of its figures over tasks.
 
-    Where all runs have finite figures that vary, the test is Student's over seeds that both rows have, else Welch's. In
-    the exact test of Mann and Whitney, "ranks", runs that diverged are worse than all others.
+    Where all runs have finite figures that vary, the test is Student's over seeds that both rows have, if these are
+    half of one row's at least, else Welch's. In the test of Mann and Whitney, "ranks", runs that diverged are worse
+    than all others.
     """
 
-    effect: float | None = None  # None where a row has no finite figure
+    effect: float | None = None  # of the runs that are tested; None where one has no finite figure
     test: Literal["paired", "Welch", "ranks"] | None = None  # None for too few seeds
     low: float | None = None  # the 95% interval; none for ranks
     high: float | None = None
     pairs: int = 0
+    superiority: float | None = None  # the probability that a run is better than one of the other row; for ranks
     p: float | None = None
     verdict: Literal["better", "worse", "open"] = "open"
     label: str = ""
@@ -84,6 +89,7 @@ class Table:
     rows: tuple[Row, ...]
     against: str
     differences: tuple[Difference, ...]
+    left_out: tuple[str, ...]  # tasks, rows and settings without figures of all that is compared
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Paper:
 
     def text(self, language: Literal["markdown", "latex"]) -> str:
         """The tables and the sentences that may be written of them; those in LaTeX need the package booktabs."""
-        helpers = {one.__name__: one for one in (counted, interval, listed, shortened)}
+        helpers = {one.__name__: one for one in (counted, interval, level_text, listed, shortened)}
         constants = {
             "sure": "95%",
             "level": LEVEL,
@@ -110,22 +116,24 @@ class Paper:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A setting tried for a row, with its figures of each task by seed."""
+    """A setting tried for a row, with its figures of each task by seed; those of runs that diverged are not finite."""
 
     runs: Configuration
     tasks: tuple[dict[str | int, float], ...]
 
     @property
     def seeds(self) -> dict[str | int, float]:
-        """The mean over tasks by seed, of seeds that all tasks have."""
-        shared = [seed for seed in self.tasks[0] if all(seed in task for task in self.tasks)]
-        return {seed: float(np.mean([task[seed] for task in self.tasks])) for seed in shared}
+        """The mean over tasks by seed, of seeds that all tasks have; NaN for each with a figure that is not finite."""
+        every = {seed: [task[seed] for task in self.tasks if seed in task] for task in self.tasks for seed in task}
+        means = {seed: float(np.mean(of)) if np.isfinite(of).all() else math.nan for seed, of in every.items()}
+        return {seed: mean for seed, mean in means.items() if len(every[seed]) == len(self.tasks) or math.isnan(mean)}
 
     def merit(self, way: str) -> tuple[bool, float]:
-        """A key to sort by: settings without runs that diverged are best, then those with the best mean."""
-        values = np.array([*self.seeds.values()]) * (1 if way == "max" else -1)
-        finite = values[np.isfinite(values)]
-        return 0 < len(finite) == len(values), float(finite.mean()) if len(finite) else -math.inf
+        """A key to sort by: settings without runs that diverged are best, then those with the best mean over tasks."""
+        finite = [[value for value in task.values() if math.isfinite(value)] for task in self.tasks]
+        means = [np.mean(values) for values in finite if values]
+        whole = all(len(values) == len(task) for values, task in zip(finite, self.tasks, strict=True))
+        return whole, float(np.mean(means)) * (1 if way == "max" else -1) if means else -math.inf
 
 
 def paper(
@@ -161,20 +169,35 @@ def paper(
     tables = [_table(tried, tasks, metric, against) for metric in metrics or [main]]
     corrected = iter(holm([one.p * one.choices for table in tables for one in table.differences if one.p is not None]))
     tables = [replace(of, differences=tuple(_judged(one, corrected) for one in of.differences)) for of in tables]
-    return Paper(tuple(tables), columns, tuned, tuple(measured_apart(names)))
+    notes = [*filter(_CAVEATS.search, comparison.problems), *measured_apart(names)]
+    return Paper(tuple(tables), columns, tuned, tuple(notes))
 
 
 def _tuned(row: Configuration, tasks: Sequence[Configuration]) -> dict[str, tuple[Scalar, ...]]:
     """The settings in which a row's runs of one task differ, with all their values; those of tasks are not tuned."""
     of_tasks = [{run.path for run in task.runs} for task in tasks]
     names = [name for of in of_tasks for name in differing(run.settings for run in row.runs if run.path in of)]
-    values = {name: {run.settings[name] for run in row.runs if name in run.settings} for name in names}
+    values = {name: {value for run in row.runs if (value := _value(run, name)) is not None} for name in names}
     return {name: tuple(sorted(of, key=lambda value: (isinstance(value, str), value))) for name, of in values.items()}
+
+
+def _value(run: RunSummary, name: str) -> Scalar | None:
+    """A run's value of a setting, and "None" if it is not set; None if the run lacks the part whose setting it is."""
+    part = name.rpartition("/")[2].rpartition(".")[0]
+    value = setting(run.settings, name)
+    has = value is not None or not part or any(f"/{key}".find(f"/{part}.") >= 0 for key in run.settings)
+    return value if value is not None else "None" if has else None
 
 
 def interval(one: Row | Difference) -> str:
     """An interval as tables show it; a dash for none."""
     return "-" if one.low is None or one.high is None else f"[{one.low:.3g}, {one.high:.3g}]"
+
+
+def level_text(p: float) -> str:
+    """A p-value with two digits, or as many as show on which side of the level it is."""
+    texts = (f"{p:.{digits}g}" for digits in range(2, 18))
+    return next(text for text in texts if (float(text) <= LEVEL) == (p <= LEVEL))
 
 
 def _judged(one: Difference, corrected: Iterator[float]) -> Difference:
@@ -190,28 +213,41 @@ def _table(
         raise ConfigError(
             f"--paper: which values of {tag} are better is unknown. Give --metric {tag}:max or {tag}:min."
         )
-    having = {label: [one for one in of if any(tag in run.last for run in one.runs)] for label, of in tried.items()}
-    having = {label: of for label, of in having.items() if of}
-    paths = [{run.path for one in of for run in one.runs} for of in having.values()]
     figures = [{run.path: value for run in task.runs if (value := last_value(run, tag)) is not None} for task in tasks]
-    common = [place for place, of_task in enumerate(figures) if all(of & of_task.keys() for of in paths)]
-    if not having or not common:
+
+    def places(*of: Configuration) -> set[int]:
+        paths = {run.path for one in of for run in one.runs}
+        return {place for place, of_task in enumerate(figures) if paths & of_task.keys()}
+
+    having = [found for of in tried.values() if (found := places(*of))]
+    common = sorted(set.intersection(*having)) if having else []
+    whole = {label: [one for one in of if places(one).issuperset(common)] for label, of in tried.items()}
+    if not common or not any(tag in run.last for of in whole.values() for one in of for run in one.runs):
         raise ConfigError(f"--paper: rows share no task with {tag}. Give another --metric, or fewer runs.")
+    left_out = [f"the task {task.label}" for place, task in enumerate(tasks) if place not in common]
+    for label, of in whole.items():
+        left_out += [f"{label} with {one.label}" for one in tried[label] if one not in of] if of else [label]
     limits = [limits_of_runs(tasks[place].runs, tag) for place in common]
-    normalized = len(set(limits)) > 1 and all(map(math.isfinite, itertools.chain(*limits)))
+    normalized = len(set(limits)) > 1 and all(-math.inf < low < high < math.inf for low, high in limits)
     scales = [(low, high - low) if normalized else (0.0, 1.0) for low, high in limits]
     covered = {run.path for place in common for run in tasks[place].runs}
 
-    def setting(one: Configuration) -> _Setting:
-        runs = tuple(run for run in one.runs if run.path in covered)
-        seeds = {run.path: run.name if run.seed is None else run.seed for run in runs}
-        of_tasks = [
-            {seeds[path]: (value - low) / width for path, value in figures[place].items() if path in seeds}
-            for place, (low, width) in zip(common, scales, strict=True)
-        ]
-        return _Setting(replace(one, runs=runs), tuple(of_tasks))
+    def figured(one: Configuration) -> _Setting:
+        runs = {run.path: run for run in one.runs if run.path in covered}
+        of_tasks: list[dict[str | int, float]] = [{} for _ in common]
+        for of_task, place, (low, width) in zip(of_tasks, common, scales, strict=True):
+            for path in filter(runs.__contains__, figures[place]):
+                run = runs[path]
+                seed = run.name if run.seed is None else run.seed
+                if seed in of_task:
+                    raise ConfigError(
+                        f"--paper: {one.label or 'the row'} has two runs of the seed {seed}, which differ in a setting "
+                        "that only one has. Give --by with one that tells them apart, or fewer runs."
+                    )
+                of_task[seed] = (figures[place][path] - low) / width
+        return _Setting(replace(one, runs=tuple(runs.values())), tuple(of_tasks))
 
-    settings = {label: [setting(one) for one in of] for label, of in having.items()}
+    settings = {label: [figured(one) for one in of] for label, of in whole.items() if of}
     best = {label: max(of, key=lambda one: one.merit(way)) for label, of in settings.items()}
     order = sorted(best, key=lambda label: best[label].merit(way), reverse=True)
     first = order[0] if against is None else reference(against, [replace(best[x].runs, label=x) for x in order])
@@ -229,6 +265,7 @@ def _table(
         tuple(_row(label, best[label], settings[label], way) for label in order),
         first,
         tuple(differences),
+        tuple(left_out),
     )
 
 
@@ -241,9 +278,11 @@ def _row(label: str, best: _Setting, tried: Sequence[_Setting], way: str) -> Row
     merits = [one.merit(way) for one in tried]
     worst = min([mean for whole, mean in merits if whole], default=math.nan)
     sign = 1 if way == "max" else -1
+    names = dict.fromkeys(name for one in tried for name in one.runs.settings) if len(tried) > 1 else ()
+    chosen = {name: value for name in names if (value := _value(best.runs.runs[0], name)) is not None}
     return Row(
         label,
-        short_label(best.runs.settings, shortened(list(best.runs.settings))) if len(tried) > 1 else "",
+        short_label(chosen, shortened(list(names))),
         statuses(best.runs),
         tuple(map(len, finite)),
         interquartile_mean(np.concatenate(strata)) if strata else None,
@@ -261,16 +300,18 @@ def _difference(one: _Setting, other: _Setting, way: str) -> Difference:
     if ranked is None:
         return Difference()
     shared = [seed for seed in mine if seed in theirs]
-    paired = len(shared) == min(len(mine), len(theirs))
+    fewer = min(len(mine), len(theirs))
+    paired = len(shared) > 2 and 2 * len(shared) >= fewer
     x, y = (np.array([of[seed] for seed in (shared if paired else of)]) for of in (mine, theirs))
-    finite = [values[np.isfinite(values)] for values in (x, y)]
-    effect = float(finite[0].mean() - finite[1].mean()) if all(map(len, finite)) else None
-    whole = one.merit(way)[0] and other.merit(way)[0] and min(len(x), len(y)) > 2
-    varies = (np.ptp(x - y) if paired else max(np.ptp(x), np.ptp(y))) if whole else 0.0
-    if effect is None or varies <= _ROUNDING * max(np.abs(x).max(), np.abs(y).max()) or not whole:
-        return Difference(effect, "ranks", p=ranked.p, verdict="better" if ranked.probability > 0.5 else "worse")
+    finite = np.isfinite([*mine.values(), *theirs.values()]).all()
+    varies = (np.ptp(x - y) if paired else max(np.ptp(x), np.ptp(y))) if finite else 0.0
+    if fewer < 3 or not finite or varies <= _ROUNDING * max(np.abs(x).max(), np.abs(y).max()):
+        effect = float(np.mean([*mine.values()]) - np.mean([*theirs.values()])) if finite else None
+        verdict: Literal["better", "worse"] = "better" if ranked.probability > 0.5 else "worse"
+        return Difference(effect, "ranks", None, None, 0, ranked.probability, ranked.p, verdict)
     test = stats.ttest_rel(x, y) if paired else stats.ttest_ind(x, y, equal_var=False)
     low, high = map(float, test.confidence_interval(0.95))
-    verdict: Literal["better", "worse"] = "better" if (effect > 0) == (way == "max") else "worse"
-    name: Literal["paired", "Welch"] = "paired" if paired else "Welch"
-    return Difference(effect, name, low, high, len(shared) * paired, float(test.pvalue), verdict)
+    effect = float(x.mean() - y.mean())
+    verdict = "better" if (effect > 0) == (way == "max") else "worse"
+    pairs = len(shared) * paired
+    return Difference(effect, "paired" if paired else "Welch", low, high, pairs, None, float(test.pvalue), verdict)

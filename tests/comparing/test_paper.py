@@ -13,9 +13,11 @@ import scipy.stats
 from command_lines import command
 from ganlab_compare import compare
 from ganlab_compare.doors import latex_escaped, markdown_escaped
-from ganlab_compare.paper import paper
+from ganlab_compare.paper import level_text, paper
 from ganlab_compare.statistics import bootstrap_intervals, expected_best, holm, interquartile_mean
 from synthetic import SETTINGS, write_run
+
+from ganlab import ConfigError
 
 RATE, MODES = "optimizers.adam.learning_rate", "evaluation/mode_coverage/modes"
 
@@ -28,24 +30,26 @@ IQM, INTERVAL = 0.7163333333333334, (0.48088333333333333, 1.7374833333333328)
 
 
 def write(root, figures, **options):
-    """Runs with the figures by seed of each (constraint, learning rate, dataset)."""
+    """Runs with the figures by seed of each (constraint, learning rate, dataset); None diverged before it had one."""
     for place, ((constraint, rate, data), by_seed) in enumerate(figures.items()):
         for seed, figure in by_seed.items():
-            settings = {**SETTINGS, "constraints": constraint, RATE: rate, "dataset": data}
+            settings = {**SETTINGS, "constraints": constraint, "dataset": data}
+            settings |= {"optimizers.adam.beta_1": 0.0} | ({} if rate is None else {RATE: rate})
+            diverged = figure is None or not math.isfinite(figure)
             write_run(
                 root / f"{place}-s{seed}",
                 seed=seed,
                 settings={**settings, "experiment.batch_size": len(data)},
-                evaluation={"mode_coverage/modes": (figure,)},
+                evaluation={} if figure is None else {"mode_coverage/modes": (figure,)},
                 metrics={},
-                status="completed" if math.isfinite(figure) else "diverged",
+                status="diverged" if diverged else "completed",
                 **{name: values[data] for name, values in options.items()},
             )
     return compare([root])
 
 
 def by_seed(values, first=0):
-    return dict(enumerate(map(float, values), first))
+    return dict(enumerate((None if value is None else float(value) for value in values), first))
 
 
 def test_the_interquartile_mean_and_its_stratified_interval_are_rliables():
@@ -54,11 +58,12 @@ def test_the_interquartile_mean_and_its_stratified_interval_are_rliables():
     assert bootstrap_intervals(*SCORES.T)[1] == pytest.approx(INTERVAL, rel=1e-9)
 
 
-def test_holms_correction_is_that_of_statsmodels():
+def test_holms_correction_is_that_of_statsmodels_and_p_shows_its_side_of_the_level():
     # statsmodels.stats.multitest.multipletests(p, method="holm")
     p = [0.011, 0.02, 0.04, 0.04, 0.3, 0.9, 0.001]
     assert holm(p) == pytest.approx([0.066, 0.1, 0.16, 0.16, 0.6, 0.9, 0.007], rel=1e-12)
     assert holm([]) == []
+    assert [*map(level_text, (0.0504, 0.0496, 0.05, 0.023456, 1.0))] == ["0.0504", "0.05", "0.05", "0.023", "1"]
 
 
 @pytest.mark.parametrize(("direction", "best"), [("max", max), ("min", min)])
@@ -117,6 +122,46 @@ def test_seeds_that_are_not_shared_and_runs_that_diverged(tmp_path):
     flat = write(tmp_path / "flat", {("a", 0.1, "d"): by_seed([0.1] * 5), ("b", 0.1, "d"): by_seed([0.3] * 5)})
     assert [paper(of).tables[0].differences[0].test for of in (few, flat)] == ["ranks", "ranks"]
     assert paper(flat).tables[0].differences[0].corrected == pytest.approx(2 / math.comb(10, 5))
+
+
+def test_seeds_that_half_of_a_row_shares_are_compared_in_pairs(tmp_path):
+    noise = np.random.default_rng(1).normal(size=11) * 5
+    values = {"a": noise[:10], "b": noise[2:] + 1 + np.linspace(-0.1, 0.1, 9)}
+    comparison = write(tmp_path, {(k, 0.1, "d"): by_seed(v, 2 * (k == "b")) for k, v in values.items()})
+    (one,) = paper(comparison).tables[0].differences
+    expected = scipy.stats.ttest_rel(values["a"][2:], values["b"][:8])
+    assert (one.test, one.pairs, one.p) == ("paired", 8, pytest.approx(expected.pvalue, rel=1e-9))
+    assert one.effect == pytest.approx(np.mean(values["a"][2:] - values["b"][:8]))
+
+
+def test_what_diverged_before_its_first_figure_counts_as_diverged(tmp_path):
+    settings = {("a", 0.1): [1, 2, 3], ("a", 0.9): [None] * 3, ("b", 0.1): [5, 6, 7.6], ("c", 0.1): [9, None, None]}
+    found = paper(write(tmp_path, {(*key, "d"): by_seed(of) for key, of in settings.items()}))
+    (table,) = found.tables
+    assert [(row.label, row.runs) for row in table.rows][2] == ("c", "1 completed, 2 diverged")
+    assert {one.label: one.choices for one in table.differences if one.against == "b"} == {"a": 2, "c": 1}
+    assert [len(row.curve) for row in table.rows] == [1, 2, 1]
+    # Means of survivors say nothing of the test, which counts all runs.
+    (ranked,) = (one for one in table.differences if (one.label, one.against) == ("c", "b"))
+    assert (ranked.effect, ranked.test, ranked.superiority) == (None, "ranks", pytest.approx(1 / 3))
+    assert "better in 33% of all pairs of runs" in found.text("markdown")
+
+
+def test_what_lacks_figures_is_named_and_what_cannot_be_told_apart_refused(tmp_path):
+    three = by_seed([1, 2, 3.5])
+    settings = {("a", None, "d"): three, ("a", 0.1, "d"): by_seed([0, 1, 1]), ("a", 0.2, "d"): by_seed([9, 9, 9])}
+    settings |= {("a", None, "e"): {**three, 1: None}, ("a", 0.1, "e"): three, ("b", None, "e"): by_seed([2, 4, 5], 1)}
+    comparison = write(tmp_path, settings | {("b", None, "d"): by_seed([4, 5, 6.1], 1)})
+    (table,) = paper(comparison).tables
+    assert table.left_out == ("a with adam.learning_rate=0.2",)
+    assert [(row.label, row.setting) for row in table.rows] == [("b", ""), ("a", "learning_rate=0.1")]
+    text = paper(comparison).text("markdown")
+    assert "Left out for want of figures of mode\\_coverage/modes: a with" in text
+    assert "0.1, 0.2, None (2 settings)" in text
+    more = json.loads((tmp_path / "6-s1" / "run.json").read_text())["settings"] | {"new.thing": 1}
+    write_run(tmp_path / "more", seed=1, settings=more, evaluation={"mode_coverage/modes": (1.0,)}, metrics={})
+    with pytest.raises(ConfigError, match="two runs of the seed 1, which differ in a setting that only one has"):
+        paper(compare([tmp_path]), metrics=comparison.metrics)
 
 
 def test_data_that_differ_are_tasks_whose_runs_are_strata(tmp_path):
