@@ -47,10 +47,12 @@ class RunsPath(LocalPath):
             in_use()
             if (opened := at_address(value, self._use)) is not None:
                 folder, ctx.meta[TRAINED] = ctx.with_resource(opened)
+                ctx.meta[OPENED] = value, folder
                 return folder
         return super().convert(value, param, ctx)
 
 
+OPENED = "ganlab.cli.options.opened"  # in `click.Context.meta`: an opened address and its folder
 TRAINED = "ganlab.cli.options.trained"  # in `click.Context.meta`: the function of an opened address that takes the run
 Command = TypeVar("Command", bound=Callable[..., Any])
 

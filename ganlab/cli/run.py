@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ganlab.cli.messages import of_last_metrics, say
-from ganlab.cli.options import BESIDE_GIN, TRAINED, RunsPath, experiment_options, plugin_options
+from ganlab.cli.options import BESIDE_GIN, OPENED, TRAINED, RunsPath, experiment_options, plugin_options
 from ganlab.cli.process import unheard
 from ganlab.cli.quiet_start import start_tensorflow
 from ganlab.composition import compose
@@ -106,14 +106,21 @@ def run(
     info = finished.info
     interrupted = info.get("status") == "interrupted"
     with unheard() if interrupted else contextlib.nullcontext():
-        say(last_screen(finished) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
+        address, folder = ctx.meta.get(OPENED, ("", path))
+        at = "/".join((address.rstrip("/"), *path.relative_to(folder).parts)) if address else ""
+        say(last_screen(finished, at) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
     if interrupted:
         # The run was saved, but the exit code still names the signal.
         ctx.exit(exit_code(str(info.get("signal"))))
 
 
-def last_screen(finished: Run) -> str:
-    """The summary printed after a run: how it ended, its last figures, its folder, and the next command."""
+def last_screen(finished: Run, address: str = "") -> str:
+    """The summary printed after a run: how it ended, its last figures, its folder, and the next command.
+
+    Args:
+        finished: The run.
+        address: Where its mirror is, at which it is resumed.
+    """
     info = finished.info
     status, step, steps = info.get("status"), info.get("step"), info.get("steps")
     lines = ["", f"{str(status).capitalize()} at step {step} of {steps} in {in_time(info.get('wall_seconds', 0.0))}."]
@@ -125,7 +132,7 @@ def last_screen(finished: Run) -> str:
             lines += ["", f"{title}:", *rows]
     lines += ["", f"Run: {line(finished.path)}"]
     if status == "interrupted":
-        lines.append(f"Resume it: ganlab run --resume {line(shlex.quote(str(finished.path)))}")
+        lines.append(f"Resume it: ganlab run --resume {line(shlex.quote(address or str(finished.path)))}")
     lines.append(f"See it: ganlab tensorboard {line(shlex.quote(str(finished.path.parent.parent)))}")
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 
 from ganlab.errors import ConfigError, MissingDependencyError, RunError
@@ -40,7 +41,7 @@ class Remote:
         """Opens the file system; fsspec's own configuration has its credentials and endpoint."""
         from fsspec.core import url_to_fs
 
-        self.address = address.rstrip("/")
+        self.address = re.sub(r"(?<![:/])/+$", "", address)
         try:
             self._system, root = url_to_fs(self.address)
         except Exception as error:
@@ -52,7 +53,10 @@ class Remote:
         return Remote(f"{self.address}/{name}")
 
     def sizes(self) -> dict[str, int]:
-        """The size of every file at or below this folder, by its path from here; empty if it does not exist."""
+        """The size of every file at or below this folder, by its path from here; empty if it does not exist.
+
+        Pipes and devices, which a mirror in a folder may have, are no files.
+        """
         with self._reporting("listed"):
             self._system.invalidate_cache()
             try:
@@ -60,7 +64,8 @@ class Remote:
             except FileNotFoundError:
                 return {}
             first = len(self._root) + 1
-            return {path[first:]: int(fact["size"] or 0) for path, fact in found.items() if path[first:]}
+            files = {path: fact for path, fact in found.items() if path[first:] and fact.get("type") == "file"}
+            return {path[first:]: int(fact["size"] or 0) for path, fact in files.items()}
 
     def read(self, files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
         """Yields the bytes of files, in order, many of which are read at a time."""

@@ -7,11 +7,11 @@ import os
 import secrets
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ganlab.commands import from_bytes, in_bytes, say
+from ganlab.commands import from_bytes, in_bytes, say, warn
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import as_name, line, locked_folder, read_inside, walk, write_text
 from ganlab.runs import INFO, size_on_disk
@@ -61,17 +61,25 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
     remote = Remote(address)
     scheme, _, rest = address.partition("://")
     folder = place().joinpath(as_name(scheme), *(as_name(part) for part in rest.split("/") if part))
-    done = threading.Event()
+    done, said = threading.Event(), set()
+
+    def refresh() -> None:
+        problems = _refresh(remote, folder, limit, checkpoints)
+        # A mirror may have been replaced while it was read.
+        for problem in _refresh(remote, folder, limit, checkpoints) if problems else ():
+            if problem not in said:
+                said.add(problem)
+                warn(problem)
 
     def follow() -> None:
         while not done.wait(_REFRESH_SECONDS):
             with contextlib.suppress(RunError, OSError):  # what is here stays
-                _refresh(remote, folder, limit, checkpoints)
+                refresh()
 
     try:
-        _refresh(remote, folder, limit, checkpoints)
-    except RunError:  # a mirror may have been replaced while it was read
-        _refresh(remote, folder, limit, checkpoints)
+        refresh()
+    except RunError:  # the same of all mirrors
+        refresh()
     threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
     say(f"{line(address)} is read from {line(folder)}.", err=True)
     try:
@@ -81,57 +89,107 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
         done.set()
 
 
-def fetch(remote: Remote, wanted: Sequence[tuple[str, Stored, Path]]) -> None:
-    """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one."""
-    sizes = [(mirror + part_path(part), size) for mirror, file, _ in wanted for part, size in file.sizes()]
-    data = remote.read(sizes)
+def fetch(
+    remote: Remote, sizes: Mapping[str, int], wanted: Sequence[tuple[str, Stored, Path]]
+) -> tuple[dict[Path, str], set[str]]:
+    """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one.
+
+    Args:
+        remote: The folder of the mirrors.
+        sizes: The files that it lists, with their bytes: others are not opened.
+        wanted: The mirror, the file there and its path here.
+
+    Returns:
+        Sentences on checkpoints with missing or damaged parts, by their folders, which are removed; and these parts.
+
+    Raises:
+        RunError: A part of another file is missing or damaged.
+    """
+    parts = [(mirror + part_path(part), size) for mirror, file, _ in wanted for part, size in file.sizes()]
+    data = remote.read([part for part in parts if sizes.get(part[0]) == part[1]])
+    lost: dict[Path, str] = {}
+    bad: set[str] = set()
     for mirror, stored, target in wanted:
         target.parent.mkdir(parents=True, exist_ok=True)
         aside = target.with_name(f".{secrets.token_hex(8)}")
         try:
             with aside.open("xb") as file:
-                for part in stored.parts:
-                    read = next(data)
+                for part, size in stored.sizes():
+                    name = mirror + part_path(part)
+                    read = next(data) if sizes.get(name) == size else b""
                     if digest(read) != part:
-                        where = line(f"{remote.address}/{mirror}{part_path(part)}")
-                        raise RunError(f"{where} is damaged: its SHA-256 is not its name. Mirror the run again.")
+                        bad.add(part)
+                        run = line(f"{remote.address}/{mirror}".rstrip("/"))
+                        problem = (
+                            f"{run}/{part_path(part)} is missing or damaged: its SHA-256 is not its name. Remove it, "
+                            f"and send the run again from its own folder: ganlab run --resume {run}"
+                        )
+                        folder = next((at for at in target.parents if at.parent.name == CHECKPOINTS), None)
+                        if folder is None:
+                            raise RunError(problem)
+                        lost[folder] = f"Left out: the checkpoint {folder.name}. {problem}"
                     file.write(read)
             aside.replace(target)
         finally:
             aside.unlink(missing_ok=True)
+    for folder in lost:
+        shutil.rmtree(folder, ignore_errors=True)
+    return lost, bad
 
 
-def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> None:
-    sizes = remote.sizes()
+def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> list[str]:
+    """Brings the cached runs up to date; returns what is wrong with some of them."""
+    sizes, problems = remote.sizes(), []
     entries: dict[Path, _Entry] = {}
     for run, names in sorted(found_in(sizes).items()):
-        if (manifest := newest(remote, names, sizes)) is not None:
+        try:
+            manifest = newest(remote, names, sizes)
+        except RunError as error:
+            problems.append(f"Left out: {error}")
+            continue
+        if manifest is not None:
             before = _here(folder / run)
             light = {
                 n: f for n, f in manifest.files.items() if n.partition("/")[0] != CHECKPOINTS or before.get(n) == f
             }
             entries[folder / run] = _Entry(f"{run}/" if run else "", before, manifest.files if checkpoints else light)
+    _make_room(entries, limit)
+    changed = {path: entry for path, entry in entries.items() if entry.before != entry.files}
+    for path in entries.keys() - changed.keys():
+        os.utime(path / _HERE)
+    try:
+        _update(remote, sizes, changed, problems)
+    except RunError:  # one by one, so that a damaged mirror hides no other
+        for path, entry in changed.items():
+            try:
+                _update(remote, sizes, {path: entry}, problems)
+            except RunError as error:
+                problems.append(f"Left out: {error}")
+                del entries[path]
     if not entries:
-        raise RunError(f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to.")
-    for path in _runs_in(folder):  # what the mirror has no more
+        none = f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to."
+        raise RunError(problems[0].removeprefix("Left out: ") if problems else none)
+    for path in _runs_in(folder):  # what the mirror has no more, or not whole
         if path not in entries:
             _remove(path)
-    _make_room(entries, limit)
-    wanted, changed = [], []
-    for path, entry in entries.items():
-        if entry.before != entry.files:
-            changed.append(path)
-            (path / _HERE).unlink(missing_ok=True)
-        else:
-            os.utime(path / _HERE)
+    return problems
+
+
+def _update(remote: Remote, sizes: Mapping[str, int], changed: Mapping[Path, _Entry], problems: list[str]) -> None:
+    """Fetches what cached runs lack, removes what their mirrors lack, and notes what is here then."""
+    wanted = []
+    for path, entry in changed.items():
+        (path / _HERE).unlink(missing_ok=True)
         wanted += [(entry.mirror, file, path / n) for n, file in entry.files.items() if entry.before.get(n) != file]
-    fetch(remote, wanted)
-    for path in changed:
+    lost, _ = fetch(remote, sizes, wanted)
+    problems += lost.values()
+    for path, entry in changed.items():
+        here = {n: file for n, file in entry.files.items() if lost.keys().isdisjoint((path / n).parents)}
         for at, _, names in walk(path):
             for file in (Path(at, name) for name in names):
-                if file.relative_to(path).as_posix() not in entries[path].files:
+                if file.relative_to(path).as_posix() not in here:
                     file.unlink(missing_ok=True)
-        write_text(path / _HERE, encode(0, "", entries[path].files)[1].decode())
+        write_text(path / _HERE, encode(0, "", here)[1].decode())
 
 
 def _here(folder: Path) -> Files:

@@ -40,6 +40,7 @@ class Mirror:
         self._before: Manifest | None = None  # the newest whole one
         self._seen: set[str] = set()  # the manifests that were there when this process began, and its own
         self._sent: dict[str, int] | None = None
+        self.damaged: set[str] = set()  # parts that are there, and are not what they should be
         self._known: dict[str, tuple[tuple[int, ...], Stored]] = {}
 
     def begin(self) -> Manifest | None:
@@ -59,18 +60,28 @@ class Mirror:
         """Sends the present state, whole or not at all, unless it is not to be sent again: its manifest comes last."""
         if self._sent is None:  # what an earlier process sent; a part that it sent incompletely has another size
             sizes = self.remote.sizes()
-            self._sent = {name.removeprefix("content/"): size for name, size in sizes.items()}
+            parts = {name.removeprefix("content/"): size for name, size in sizes.items()}
+            self._sent = {part: size for part, size in parts.items() if part not in self.damaged}
             self.record()
         with snapshot(self._run) as held:
             steps = checkpoint_steps(self._run)
             files = {name: self._stored(self._sent, name, file) for name, file in held.items()}
-        there = found_in(self.remote.sizes()).get("", [])
+            sizes = self.remote.sizes()
+            parts = {part: size for file in files.values() for part, size in file.sizes()}
+            if lost := {
+                part for part, size in parts.items() if sizes.get(part_path(part)) != size
+            }:  # since it was sent
+                self._sent = {part: size for part, size in self._sent.items() if part not in lost}
+                self._known.clear()
+                files = {name: self._stored(self._sent, name, file) for name, file in held.items()}
+        there = found_in(sizes).get("", [])
         if not self._seen.issuperset(there):
             raise TakenOverError(
-                f"{line(self.remote.address)} is mirrored by another process by now, so this one leaves it alone."
+                f"{line(self.remote.address)} is mirrored by another process by now, so this one leaves it alone. "
+                f"The folder {line(self._run)} is kept."
             )
         self.step = max(steps, default=None)
-        if not again and self._before and files == self._before.files:
+        if not again and self._before and files == self._before.files and self._before.name in there:
             self.record()
             return
         manifest, data = encode(1 + max(map(number_of, there), default=0), secrets.token_hex(8), files)
@@ -119,6 +130,8 @@ class Mirroring:
             reason = "" if self._done.wait(_SECONDS + _FIRST_WAIT) else f"no answer for {_SECONDS:g} s."
         except KeyboardInterrupt:
             reason = "sending it was interrupted."
+        if isinstance(self._failure, TakenOverError):
+            raise TrainingFailedError(f"The last state of {line(self._run)} is not in its mirror: {self._failure}")
         where, step = self._mirror.remote.address, self._mirror.step
         has = "no checkpoint" if step is None else f"step {step}"
         if reason or self._failure is not None:
@@ -158,6 +171,8 @@ class Mirroring:
             except (RunError, OSError) as error:
                 if isinstance(error, TakenOverError) or time.monotonic() + wait > self._until:
                     self._failure = error
+                    if not ending:
+                        warn(f"Not mirrored any more: {error} Training goes on.")
                     return True
                 if str(error) not in said:
                     said.add(str(error))

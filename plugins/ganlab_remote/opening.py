@@ -14,11 +14,12 @@ from ganlab import new_folder
 from ganlab.commands import say, unheard, warn
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.files import is_name, line, locked_folder
-from ganlab.runs import INFO, RunDirectory, at_rest
+from ganlab.runs import CONFIG, INFO, LOCK, RunDirectory, at_rest
 from ganlab_remote.addresses import Remote
 from ganlab_remote.cache import cached, fetch
 from ganlab_remote.manifests import Manifest
 from ganlab_remote.mirroring import Mirror, Mirroring, recorded
+from ganlab_remote.snapshots import RECORD
 
 # Where runs at addresses are trained.
 RUNS = Path("runs")
@@ -95,9 +96,9 @@ def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
             if RunDirectory(folder).info.get("status") == "completed":  # which ganlab refuses to resume
                 mirror.send(again=False)
         else:
-            if state is None or INFO not in state.files:
+            if state is None or not {CONFIG, INFO}.issubset(state.files):
                 raise missing
-            _take(remote, folder, state)
+            mirror.damaged |= _take(remote, folder, state)
             mirror.record()
     return mirror, folder
 
@@ -122,17 +123,25 @@ def _is_here(remote: Remote, folder: Path, state: Manifest | None) -> bool:
     return bool(record["manifest"] == (state.name if state else ""))
 
 
-def _take(remote: Remote, folder: Path, state: Manifest) -> None:
-    """Fetches a run, whole or not at all; an older state of it that is here stays in a hidden folder."""
+def _take(remote: Remote, folder: Path, state: Manifest) -> set[str]:
+    """Fetches a run, whole or not at all; another state of it that is here stays in a hidden folder.
+
+    Returns:
+        The damaged parts, of checkpoints that are left out.
+    """
     aside = folder.with_name(f".{folder.name}.before-{secrets.token_hex(4)}")
     if folder.exists():
         with at_rest([RunDirectory(folder)], shared=False):
             folder.rename(aside)
-        warn(f"{line(folder)} was older than its mirror. It is {line(aside)} now, and may be removed.")
+        warn(f"{line(folder)} had another state than its mirror. It is {line(aside)} now, and may be removed.")
     try:
         with new_folder(folder) as part:
-            fetch(remote, [("", file, part / name) for name, file in state.files.items()])
+            files = {name: file for name, file in state.files.items() if name not in (LOCK, RECORD)}
+            lost, bad = fetch(remote, remote.sizes(), [("", file, part / name) for name, file in files.items()])
     except BaseException:
         if aside.exists():
             aside.rename(folder)
         raise
+    for problem in lost.values():
+        warn(problem)
+    return bad

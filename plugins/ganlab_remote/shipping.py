@@ -13,7 +13,7 @@ from ganlab_archive import Limits, archive, unarchive
 from ganlab_passport import encode
 
 from ganlab import Run
-from ganlab.errors import ConfigError, MissingDependencyError, RunError
+from ganlab.errors import ConfigError, GanlabError, MissingDependencyError, RunError
 from ganlab.files import is_name, line, new_file, open_inside, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
 from ganlab_remote.addresses import Remote, is_known
@@ -68,7 +68,10 @@ def pull(address: str, output: Path) -> list[Path]:
     with scratch_folder("ganlab-pull-") as made:
         with (Path(made) / ARCHIVE).open("xb") as file:
             file.writelines(remote.stream(ARCHIVE, size))
-        return unarchive(Path(made) / ARCHIVE, output / name)
+        try:
+            return unarchive(Path(made) / ARCHIVE, output / name)
+        except GanlabError as error:
+            raise RunError(str(error).replace(str(Path(made) / ARCHIVE), f"{line(address)}/{ARCHIVE}")) from error
 
 
 def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None) -> str:

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from ganlab_remote import cache, manifests, mirroring, snapshots
+from ganlab_remote import cache, manifests, mirroring, opening, snapshots
 from ganlab_remote.addresses import Remote
 from ganlab_remote.mirroring import Mirror, Mirroring
 from ganlab_remote.opening import opened
@@ -57,6 +57,11 @@ def read(folder="got", address="memory://b/runs/e/a"):
     os.makedirs(folder)
     with contextlib.chdir(folder), opened(address, "resume") as (path, _):
         return mirrored(path)
+
+
+def part_of(file):
+    """The name of a file's first part."""
+    return manifests.digest(file.read_bytes()[:PARTS])
 
 
 def written(monkeypatch, change=None):
@@ -237,10 +242,58 @@ def test_content_that_is_not_what_its_name_says_is_refused_and_older_folders_sta
     remote.write(part, b"x" * 10_000)
     with contextlib.chdir("got"):
         kept = mirrored(here / "got" / "runs" / "e" / "a")
-        with pytest.raises(RunError, match="is damaged: its SHA-256 is not its name"), opened(remote.address, "resume"):
+        with (
+            pytest.raises(RunError, match="is missing or damaged: its SHA-256 is not its name"),
+            opened(remote.address, "resume"),
+        ):
             pass
     assert mirrored(here / "got" / "runs" / "e" / "a") == kept
     assert [path.name for path in (here / "got" / "runs" / "e").iterdir()] == ["a"]
+
+
+def test_a_mirror_that_is_damaged_or_hostile_or_has_a_pipe_hides_no_other(here):
+    remote = Remote(f"file://{here}/b/runs")
+    for name in "abcd":
+        mirror(here / "run", f"{remote.address}/e/{name}").send()
+    pipe, flipped = (
+        here / "b" / "runs" / "e" / name / "content" / part_of(here / "run" / "metrics.jsonl") for name in "ab"
+    )
+    pipe.unlink()
+    os.mkfifo(pipe)
+    flipped.write_bytes(flipped.read_bytes()[::-1])
+    data = json.dumps({"format": 1, "part": PARTS, "writer": "", "files": {"../x": {"size": 0, "sha256": []}}}).encode()
+    remote.write(f"e/c/mirror/00000009-{manifests.digest(data)}.json", data)
+    for _ in range(2):
+        done = CliRunner().invoke(cli, ["runs", "list", remote.address])
+        assert (done.exit_code, done.stdout.count("completed")) == (0, 1)
+        assert done.stderr.count("Warning: Left out: ") == 3
+
+
+def test_a_damaged_checkpoint_is_left_out_and_sent_again_by_whoever_has_it(here, capfd):
+    (here / "run" / "checkpoints" / "step-00000060").mkdir()
+    (here / "run" / "checkpoints" / "step-00000060" / "variables.data").write_bytes(b"y" * 50)
+    mirror(here / "run").send()
+    remote = Remote("memory://b/runs/e/a")
+    remote.write(manifests.part_path(manifests.digest(b"y" * 50)), b"z" * 50)
+    assert not any("step-00000060" in name for name in read())
+    assert "Left out: the checkpoint step-00000060. memory://b/runs/e/a/content/" in capfd.readouterr().err
+    made, folder = opening._resumed(remote, start=True)
+    shutil.copytree(here / "run" / "checkpoints" / "step-00000060", folder / "checkpoints" / "step-00000060")
+    made.send()  # what training to that step once more has written
+    assert read() == mirrored(here / "run")
+
+
+def test_content_that_goes_while_a_run_trains_is_sent_again(here):
+    made = mirror(here / "run")
+    made.send()
+    for name in made.remote.sizes():
+        made.remote.remove([name])
+    advance(here / "run")
+    made.send(again=False)
+    assert read() == mirrored(here / "run")
+    made.remote.remove(list(made.remote.sizes()))
+    made.send(again=False)  # nothing is new here, and nothing is there
+    assert read() == mirrored(here / "run")
 
 
 def test_lists_and_comparisons_read_no_checkpoint_and_only_what_is_new(here, monkeypatch):
@@ -331,6 +384,22 @@ def test_a_last_state_that_cannot_be_sent_is_an_error_that_names_the_folder(here
     assert str(failed.value).endswith("send it from here: ganlab run --resume memory://b/runs/e/a")
 
 
+def test_a_run_whose_mirror_is_taken_over_says_so_at_once_and_at_its_end(here, monkeypatch, capfd):
+    monkeypatch.setattr(mirroring, "_LOOK_SECONDS", 0.01)
+    ours(here / "run")
+    made = mirror(here / "run")
+    mirror(here / "run").send()
+    following = Mirroring(made, here / "run")
+    assert following._done.wait(60)
+    said = "memory://b/runs/e/a is mirrored by another process by now, so this one leaves it alone."
+    assert f"Warning: Not mirrored any more: {said}" in capfd.readouterr().err
+    with pytest.raises(
+        TrainingFailedError, match=r"is not in its mirror: memory://.* The folder .*run is kept"
+    ) as failed:
+        following.finish()
+    assert "--resume" not in str(failed.value)
+
+
 def test_another_process_is_not_mirrored(here):
     following = Mirroring(mirror(here / "run"), here / "run")
     assert following.finish() == ""
@@ -352,7 +421,7 @@ def test_a_folder_here_is_used_if_it_sent_the_newest_state_and_moved_aside_if_it
     elsewhere.send()
     with opened("memory://b/runs/e/a", "resume") as (path, _):
         assert mirrored(path) == mirrored(here / "run")
-    assert "runs/e/a was older than its mirror. It is runs/e/.a.before-" in capfd.readouterr().err
+    assert "runs/e/a had another state than its mirror. It is runs/e/.a.before-" in capfd.readouterr().err
     (aside,) = (here / "runs" / "e").glob(".a.before-*")
     assert mirrored(aside) == newer
 

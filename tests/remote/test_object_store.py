@@ -151,6 +151,8 @@ def test_killed_and_stopped_on_many_machines_equals_never_stopped_and_loses_no_r
             process.send_signal(sent)
         code = process.wait(300)
         assert code == {signal.SIGKILL: -9, signal.SIGTERM: 143, None: 0}[sent], (machine / "log").read_text()
+        if code == 143:
+            assert "Resume it: ganlab run --resume s3://bucket/x/toy/a\n" in (machine / "log").read_text()
         assert max(mirrored_steps(tmp_path / f"reader-{number}")) >= reported(machine) > 0
     assert start(tmp_path / "once-more", *repeated).wait(300) == 0
     assert "Mirror: s3://bucket/x/toy/a has step 600." in (machine / "log").read_text()
