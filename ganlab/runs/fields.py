@@ -87,10 +87,11 @@ def check_name(what: str, name: str) -> None:
     Raises:
         RunError: The name is invalid.
     """
-    if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME:
-        dot = " and no leading dot" if name.startswith(".") else ""
+    spaced = name != name.strip()
+    if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME or spaced:
+        also = " and no leading dot" if name.startswith(".") else " and no space at an end" if spaced else ""
         raise RunError(
-            f"Invalid {what} {name!r:.60}: use at most {_LONGEST_NAME} printable characters and no '/'{dot}, "
+            f"Invalid {what} {name!r:.60}: use at most {_LONGEST_NAME} printable characters and no '/'{also}, "
             "for example 'baseline-2'."
         )
 
