@@ -119,7 +119,7 @@ def last_screen(finished: Run, address: str = "") -> str:
 
     Args:
         finished: The run.
-        address: Where its mirror is, at which it is resumed.
+        address: The address of its mirror, from which it is resumed; empty without one.
     """
     info = finished.info
     status, step, steps = info.get("status"), info.get("step"), info.get("steps")

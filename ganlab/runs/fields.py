@@ -89,7 +89,7 @@ def check_name(what: str, name: str) -> None:
     """
     spaced = name != name.strip()
     if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME or spaced:
-        also = " and no leading dot" if name.startswith(".") else " and no space at an end" if spaced else ""
+        also = " and no leading dot" if name.startswith(".") else " and no space at the start or end" if spaced else ""
         raise RunError(
             f"Invalid {what} {name!r:.60}: use at most {_LONGEST_NAME} printable characters and no '/'{also}, "
             "for example 'baseline-2'."

@@ -80,7 +80,7 @@ def resolve(name: str, known: Iterable[str], kind: str) -> str:
     if found := one_meant(name, known, f"The {kind} {name!r}") or one_meant(rest, known, f"The {kind} {name!r}"):
         return found
     near = nearest(name, known) or nearest(name, {end for full in known for end in _endings(full)})
-    raise ConfigError(f"The runs have no {kind} {name!r}.{near or f' They have: {listed(known, 12) or None}.'}")
+    raise ConfigError(f"The runs have no {kind} {name!r}.{near or f' They have: {listed(known, 12)}.' * bool(known)}")
 
 
 def _endings(name: str) -> list[str]:

@@ -60,9 +60,9 @@ class Row:
 class Difference:
     """The difference between two rows, of the means over seeds, each with the mean of its figures over tasks.
 
-    Where all runs have finite figures that vary, the test is Student's over seeds that both rows have, if these are
-    half of one row's at least, else Welch's. In the test of Mann and Whitney, "ranks", runs that diverged are worse
-    than all others.
+    Where rows have three seeds, and finite figures that vary, the test is Student's over shared seeds if these are at
+    least three and half of the smaller row's, else Welch's. Otherwise it is that of Mann and Whitney, "ranks", in which
+    a figure that is not finite is worse than all others.
     """
 
     effect: float | None = None  # of the runs that are tested; None where one has no finite figure
@@ -149,7 +149,7 @@ def paper(
         against: The row that the others are compared with, by its label or words of it; None for all pairs of rows.
 
     Raises:
-        ConfigError: A setting or row is unknown, or which values of a metric are better, or rows share no task.
+        ConfigError: A setting or row is unknown, or which values are better; rows share no task, or repeat a seed.
     """
     runs = [run for one in comparison.configurations for run in one.runs]
     named = configurations(runs, by)[1] if by else ()
@@ -241,8 +241,8 @@ def _table(
                 seed = run.name if run.seed is None else run.seed
                 if seed in of_task:
                     raise ConfigError(
-                        f"--paper: {one.label or 'the row'} has two runs of the seed {seed}, which differ in a setting "
-                        "that only one has. Give --by with one that tells them apart, or fewer runs."
+                        f"--paper: {one.label or 'a row'} has two runs with seed {seed}: one has a setting that the "
+                        "other lacks. Name a setting that tells them apart with --by, or give fewer runs."
                     )
                 of_task[seed] = (figures[place][path] - low) / width
         return _Setting(replace(one, runs=tuple(runs.values())), tuple(of_tasks))

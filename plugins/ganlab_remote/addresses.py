@@ -55,7 +55,7 @@ class Remote:
     def sizes(self) -> dict[str, int]:
         """The size of every file at or below this folder, by its path from here; empty if it does not exist.
 
-        Pipes and devices, which a mirror in a folder may have, are no files.
+        Pipes and devices, which a mirror in a folder may have, are left out.
         """
         with self._reporting("listed"):
             self._system.invalidate_cache()

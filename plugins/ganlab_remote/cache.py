@@ -78,7 +78,7 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
 
     try:
         refresh()
-    except RunError:  # the same of all mirrors
+    except RunError:  # likewise, if no mirror could be read
         refresh()
     threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
     say(f"{line(address)} is read from {line(folder)}.", err=True)
@@ -121,8 +121,8 @@ def fetch(
                         bad.add(part)
                         run = line(f"{remote.address}/{mirror}".rstrip("/"))
                         problem = (
-                            f"{run}/{part_path(part)} is missing or damaged: its SHA-256 is not its name. Remove it, "
-                            f"and send the run again from its own folder: ganlab run --resume {run}"
+                            f"{run}/{part_path(part)} is missing, or its SHA-256 is not its name. Remove it if it is "
+                            f"there, and send the run again from the machine that trained it: ganlab run --resume {run}"
                         )
                         folder = next((at for at in target.parents if at.parent.name == CHECKPOINTS), None)
                         if folder is None:
@@ -169,7 +169,7 @@ def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> lis
     if not entries:
         none = f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to."
         raise RunError(problems[0].removeprefix("Left out: ") if problems else none)
-    for path in _runs_in(folder):  # what the mirror has no more, or not whole
+    for path in _runs_in(folder):  # what the mirror no longer has, or not whole
         if path not in entries:
             _remove(path)
     return problems

@@ -40,7 +40,7 @@ class Mirror:
         self._before: Manifest | None = None  # the newest whole one
         self._seen: set[str] = set()  # the manifests that were there when this process began, and its own
         self._sent: dict[str, int] | None = None
-        self.damaged: set[str] = set()  # parts that are there, and are not what they should be
+        self.damaged: set[str] = set()  # parts that were found missing or damaged
         self._known: dict[str, tuple[tuple[int, ...], Stored]] = {}
 
     def begin(self) -> Manifest | None:
@@ -77,8 +77,8 @@ class Mirror:
         there = found_in(sizes).get("", [])
         if not self._seen.issuperset(there):
             raise TakenOverError(
-                f"{line(self.remote.address)} is mirrored by another process by now, so this one leaves it alone. "
-                f"The folder {line(self._run)} is kept."
+                f"{line(self.remote.address)} is now mirrored by another process, so this one leaves it alone. "
+                f"To train on without it: ganlab run --resume {line(shlex.quote(str(self._run)))}"
             )
         self.step = max(steps, default=None)
         if not again and self._before and files == self._before.files and self._before.name in there:
@@ -172,7 +172,7 @@ class Mirroring:
                 if isinstance(error, TakenOverError) or time.monotonic() + wait > self._until:
                     self._failure = error
                     if not ending:
-                        warn(f"Not mirrored any more: {error} Training goes on.")
+                        warn(f"Mirroring stopped: {error}")
                     return True
                 if str(error) not in said:
                     said.add(str(error))

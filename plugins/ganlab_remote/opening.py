@@ -133,7 +133,7 @@ def _take(remote: Remote, folder: Path, state: Manifest) -> set[str]:
     if folder.exists():
         with at_rest([RunDirectory(folder)], shared=False):
             folder.rename(aside)
-        warn(f"{line(folder)} had another state than its mirror. It is {line(aside)} now, and may be removed.")
+        warn(f"{line(folder)} had another state than its mirror, and was renamed to {line(aside)}.")
     try:
         with new_folder(folder) as part:
             files = {name: file for name, file in state.files.items() if name not in (LOCK, RECORD)}

@@ -138,7 +138,7 @@ def _details(store: Store, arguments: Any) -> Any:
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Has Python's collector wait: what thousands of runs wrote is millions of objects, nearly all of them to stay."""
+    """Context manager: pauses Python's collector: records of thousands of runs are millions of objects that stay."""
     collected = gc.isenabled()
     gc.disable()
     try:

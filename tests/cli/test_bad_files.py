@@ -150,7 +150,7 @@ PLACES = {
     ("--name", "a\nb"): rf"Invalid run name 'a\nb': {NAME}",
     ("--name", "../x"): "Invalid run name '../x': " + NAME.replace("'/'", "'/' and no leading dot"),
     ("--name", ""): f"Invalid run name '': {NAME}",
-    ("--name", "x "): "Invalid run name 'x ': " + NAME.replace("'/'", "'/' and no space at an end"),
+    ("--name", "x "): "Invalid run name 'x ': " + NAME.replace("'/'", "'/' and no space at the start or end"),
     ("--name", "old"): (
         "A run 'old' already exists in runs/exp. Choose another name, or resume it: --resume runs/exp/old"
     ),

@@ -116,7 +116,7 @@ def test_seeds_that_are_not_shared_and_runs_that_diverged(tmp_path):
     assert (found["c", "b"].test, found["c", "b"].p) == ("ranks", pytest.approx(ranks.pvalue, rel=1e-9))
     text = paper(comparison).text("markdown")
     assert "4 completed, 1 diverged" in text or "1 diverged, 4 completed" in text
-    assert "in which a run that diverged is worse than any other" in text
+    assert "in which such a run is worse than any other" in text
     # Two seeds, and figures that do not vary, tell nothing by Student's test.
     few = write(tmp_path / "few", {("a", 0.1, "d"): by_seed([1, 2]), ("b", 0.1, "d"): by_seed([7, 8.1])})
     flat = write(tmp_path / "flat", {("a", 0.1, "d"): by_seed([0.1] * 5), ("b", 0.1, "d"): by_seed([0.3] * 5)})
@@ -144,7 +144,7 @@ def test_what_diverged_before_its_first_figure_counts_as_diverged(tmp_path):
     # Means of survivors say nothing of the test, which counts all runs.
     (ranked,) = (one for one in table.differences if (one.label, one.against) == ("c", "b"))
     assert (ranked.effect, ranked.test, ranked.superiority) == (None, "ranks", pytest.approx(1 / 3))
-    assert "better in 33% of all pairs of runs" in found.text("markdown")
+    assert "c better in 33% of all pairs of a seed of each" in found.text("markdown")
 
 
 def test_what_lacks_figures_is_named_and_what_cannot_be_told_apart_refused(tmp_path):
@@ -156,11 +156,11 @@ def test_what_lacks_figures_is_named_and_what_cannot_be_told_apart_refused(tmp_p
     assert table.left_out == ("a with adam.learning_rate=0.2",)
     assert [(row.label, row.setting) for row in table.rows] == [("b", ""), ("a", "learning_rate=0.1")]
     text = paper(comparison).text("markdown")
-    assert "Left out for want of figures of mode\\_coverage/modes: a with" in text
+    assert "Left out, because they lack figures of mode\\_coverage/modes: a with" in text
     assert "0.1, 0.2, None (2 settings)" in text
     more = json.loads((tmp_path / "6-s1" / "run.json").read_text())["settings"] | {"new.thing": 1}
     write_run(tmp_path / "more", seed=1, settings=more, evaluation={"mode_coverage/modes": (1.0,)}, metrics={})
-    with pytest.raises(ConfigError, match="two runs of the seed 1, which differ in a setting that only one has"):
+    with pytest.raises(ConfigError, match="two runs with seed 1: one has a setting that the other lacks"):
         paper(compare([tmp_path]), metrics=comparison.metrics)
 
 
