@@ -124,9 +124,9 @@ class _Setting:
     @property
     def seeds(self) -> dict[str | int, float]:
         """The mean over tasks by seed, of seeds that all tasks have; NaN for each with a figure that is not finite."""
-        every = {seed: [task[seed] for task in self.tasks if seed in task] for task in self.tasks for seed in task}
-        means = {seed: float(np.mean(of)) if np.isfinite(of).all() else math.nan for seed, of in every.items()}
-        return {seed: mean for seed, mean in means.items() if len(every[seed]) == len(self.tasks) or math.isnan(mean)}
+        shared = [seed for seed in self.tasks[0] if all(seed in task for task in self.tasks)]
+        every = {seed: [task[seed] for task in self.tasks] for seed in shared}
+        return {seed: float(np.mean(of)) if np.isfinite(of).all() else math.nan for seed, of in every.items()}
 
     def merit(self, way: str) -> tuple[bool, float]:
         """A key to sort by: settings without runs that diverged are best, then those with the best mean over tasks."""

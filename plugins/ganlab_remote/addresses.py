@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ganlab.errors import ConfigError, MissingDependencyError, RunError
 from ganlab.files import line
@@ -55,7 +57,7 @@ class Remote:
     def sizes(self) -> dict[str, int]:
         """The size of every file at or below this folder, by its path from here; empty if it does not exist.
 
-        Pipes and devices, which a mirror in a folder may have, are left out.
+        Pipes and devices, which a mirror in a folder may have, and links to them are left out.
         """
         with self._reporting("listed"):
             self._system.invalidate_cache()
@@ -64,8 +66,11 @@ class Remote:
             except FileNotFoundError:
                 return {}
             first = len(self._root) + 1
-            files = {path: fact for path, fact in found.items() if path[first:] and fact.get("type") == "file"}
-            return {path[first:]: int(fact["size"] or 0) for path, fact in files.items()}
+            return {
+                path[first:]: int(fact["size"] or 0)
+                for path, fact in found.items()
+                if path[first:] and _is_file(path, fact)
+            }
 
     def read(self, files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
         """Yields the bytes of files, in order, many of which are read at a time."""
@@ -119,6 +124,10 @@ class Remote:
             yield
         except Exception as error:
             raise RunError(f"{line(self.address)} cannot be {what}: {_reason(error)}") from error
+
+
+def _is_file(path: str, fact: Mapping[str, Any]) -> bool:
+    return fact.get("type") == "file" or (bool(fact.get("islink")) and os.path.isfile(path))
 
 
 def _reason(error: BaseException) -> str:

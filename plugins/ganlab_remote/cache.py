@@ -19,6 +19,7 @@ from ganlab_remote.addresses import Remote
 from ganlab_remote.manifests import (
     CHECKPOINTS,
     LARGEST,
+    DamagedError,
     Files,
     Stored,
     decode,
@@ -45,6 +46,16 @@ class _Entry:
     files: Files
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """A file to fetch: the path of its mirror below the address, its name in the run, its parts, the run's folder."""
+
+    mirror: str
+    name: str
+    file: Stored
+    run: Path
+
+
 def place() -> Path:
     """The cache's folder: `remote` in ganlab's."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -62,11 +73,14 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
     scheme, _, rest = address.partition("://")
     folder = place().joinpath(as_name(scheme), *(as_name(part) for part in rest.split("/") if part))
     done, said = threading.Event(), set()
+    known: dict[str, str] = {}
 
     def refresh() -> None:
-        problems = _refresh(remote, folder, limit, checkpoints)
-        # A mirror may have been replaced while it was read.
-        for problem in _refresh(remote, folder, limit, checkpoints) if problems else ():
+        try:
+            problems = _refresh(remote, folder, limit, checkpoints, known, strict=True)
+        except RunError:  # a mirror may have been replaced while it was read
+            problems = _refresh(remote, folder, limit, checkpoints, known, strict=False)
+        for problem in problems:
             if problem not in said:
                 said.add(problem)
                 warn(problem)
@@ -76,10 +90,7 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
             with contextlib.suppress(RunError, OSError):  # what is here stays
                 refresh()
 
-    try:
-        refresh()
-    except RunError:  # likewise, if no mirror could be read
-        refresh()
+    refresh()
     threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
     say(f"{line(address)} is read from {line(folder)}.", err=True)
     try:
@@ -90,61 +101,85 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
 
 
 def fetch(
-    remote: Remote, sizes: Mapping[str, int], wanted: Sequence[tuple[str, Stored, Path]]
-) -> tuple[dict[Path, str], set[str]]:
+    remote: Remote, sizes: Mapping[str, int], wanted: Sequence[Wanted], known: dict[str, str], *, strict: bool = False
+) -> dict[Path, str]:
     """Fetches files, the parts of many of them side by side. Each is checked before it replaces an older one.
 
     Args:
         remote: The folder of the mirrors.
         sizes: The files that it lists, with their bytes: others are not opened.
-        wanted: The mirror, the file there and its path here.
+        wanted: The files.
+        known: Sentences on missing and damaged parts by their path there. What is found is added.
+        strict: Whether to raise for any that is not known.
 
     Returns:
-        Sentences on checkpoints with missing or damaged parts, by their folders, which are removed; and these parts.
+        The folders of checkpoints with such parts, which are removed, each with a sentence.
 
     Raises:
-        RunError: A part of another file is missing or damaged.
+        DamagedError: A part of another file is missing or damaged.
     """
-    parts = [(mirror + part_path(part), size) for mirror, file, _ in wanted for part, size in file.sizes()]
-    data = remote.read([part for part in parts if sizes.get(part[0]) == part[1]])
+    parts = {one.mirror + part_path(part): size for one in wanted for part, size in one.file.sizes()}
+    if any(path not in known and sizes.get(path) != size for path, size in parts.items()):
+        sizes = remote.sizes()  # it may have been written after the manifest was listed
     lost: dict[Path, str] = {}
-    bad: set[str] = set()
-    for mirror, stored, target in wanted:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside = target.with_name(f".{secrets.token_hex(8)}")
-        try:
-            with aside.open("xb") as file:
-                for part, size in stored.sizes():
-                    name = mirror + part_path(part)
-                    read = next(data) if sizes.get(name) == size else b""
-                    if digest(read) != part:
-                        bad.add(part)
-                        run = line(f"{remote.address}/{mirror}".rstrip("/"))
-                        problem = (
-                            f"{run}/{part_path(part)} is missing, or its SHA-256 is not its name. Remove it if it is "
-                            f"there, and send the run again from the machine that trained it: ganlab run --resume {run}"
-                        )
-                        folder = next((at for at in target.parents if at.parent.name == CHECKPOINTS), None)
-                        if folder is None:
-                            raise RunError(problem)
-                        lost[folder] = f"Left out: the checkpoint {folder.name}. {problem}"
-                    file.write(read)
-            aside.replace(target)
-        finally:
-            aside.unlink(missing_ok=True)
-    for folder in lost:
-        shutil.rmtree(folder, ignore_errors=True)
-    return lost, bad
+
+    def damaged(one: Wanted, path: str) -> None:
+        if path not in known:
+            run = line(f"{remote.address}/{one.mirror}".rstrip("/"))
+            sentence = (
+                f"{line(f'{remote.address}/{path}')} is missing, or its SHA-256 is not its name. Remove it if it is "
+                f"there, and send the run again from the machine that trained it: ganlab run --resume {run}"
+            )
+            if strict:
+                raise DamagedError(sentence, one.run)
+            known[path] = sentence
+        names = one.name.split("/")
+        if names[0] != CHECKPOINTS or len(names) < 3:
+            raise DamagedError(known[path], one.run)
+        lost[one.run / names[0] / names[1]] = f"Left out: the checkpoint {names[1]}. {known[path]}"
+
+    for one in wanted:
+        for part, size in one.file.sizes():
+            path = one.mirror + part_path(part)
+            if path in known or sizes.get(path) != size:
+                damaged(one, path)
+    whole = [one for one in wanted if lost.keys().isdisjoint((one.run / one.name).parents)]
+    data = remote.read([(one.mirror + part_path(part), size) for one in whole for part, size in one.file.sizes()])
+    try:
+        for one in whole:
+            target = one.run / one.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside = target.with_name(f".{secrets.token_hex(8)}")
+            try:
+                with aside.open("xb") as file:
+                    for part in one.file.parts:
+                        read = next(data)
+                        if digest(read) != part:
+                            damaged(one, one.mirror + part_path(part))
+                        file.write(read)
+                if lost.keys().isdisjoint(target.parents):
+                    aside.replace(target)
+            finally:
+                aside.unlink(missing_ok=True)
+    finally:
+        for folder in lost:
+            shutil.rmtree(folder, ignore_errors=True)
+    return lost
 
 
-def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> list[str]:
-    """Brings the cached runs up to date; returns what is wrong with some of them."""
+def _refresh(
+    remote: Remote, folder: Path, limit: int, checkpoints: bool, known: dict[str, str], *, strict: bool
+) -> list[str]:
+    """Brings the cached runs up to date; returns what is wrong with some, or if strict raises what is not known."""
     sizes, problems = remote.sizes(), []
     entries: dict[Path, _Entry] = {}
     for run, names in sorted(found_in(sizes).items()):
         try:
             manifest = newest(remote, names, sizes)
-        except RunError as error:
+        except DamagedError as error:
+            if strict and names[0] not in known:
+                raise
+            known[names[0]] = str(error)
             problems.append(f"Left out: {error}")
             continue
         if manifest is not None:
@@ -153,36 +188,40 @@ def _refresh(remote: Remote, folder: Path, limit: int, checkpoints: bool) -> lis
                 n: f for n, f in manifest.files.items() if n.partition("/")[0] != CHECKPOINTS or before.get(n) == f
             }
             entries[folder / run] = _Entry(f"{run}/" if run else "", before, manifest.files if checkpoints else light)
+    if not entries and not problems:
+        raise RunError(f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to.")
+    for path in _runs_in(folder):  # what the mirror has no more
+        if path not in entries:
+            _remove(path)
     _make_room(entries, limit)
     changed = {path: entry for path, entry in entries.items() if entry.before != entry.files}
     for path in entries.keys() - changed.keys():
         os.utime(path / _HERE)
-    try:
-        _update(remote, sizes, changed, problems)
-    except RunError:  # one by one, so that a damaged mirror hides no other
-        for path, entry in changed.items():
-            try:
-                _update(remote, sizes, {path: entry}, problems)
-            except RunError as error:
-                problems.append(f"Left out: {error}")
-                del entries[path]
+    while changed:
+        try:
+            problems += _update(remote, sizes, changed, known, strict)
+            break
+        except DamagedError as error:  # a damaged mirror hides no other
+            if error.run not in changed or (strict and str(error) not in known.values()):
+                raise
+            problems.append(f"Left out: {error}")
+            _remove(error.run)
+            del changed[error.run], entries[error.run]
     if not entries:
-        none = f"{line(remote.address)} has no run. Give the address that 'ganlab run --runs' mirrored to."
-        raise RunError(problems[0].removeprefix("Left out: ") if problems else none)
-    for path in _runs_in(folder):  # what the mirror no longer has, or not whole
-        if path not in entries:
-            _remove(path)
+        raise DamagedError(problems[0].removeprefix("Left out: "), folder)
     return problems
 
 
-def _update(remote: Remote, sizes: Mapping[str, int], changed: Mapping[Path, _Entry], problems: list[str]) -> None:
+def _update(
+    remote: Remote, sizes: Mapping[str, int], changed: Mapping[Path, _Entry], known: dict[str, str], strict: bool
+) -> list[str]:
     """Fetches what cached runs lack, removes what their mirrors lack, and notes what is here then."""
     wanted = []
     for path, entry in changed.items():
         (path / _HERE).unlink(missing_ok=True)
-        wanted += [(entry.mirror, file, path / n) for n, file in entry.files.items() if entry.before.get(n) != file]
-    lost, _ = fetch(remote, sizes, wanted)
-    problems += lost.values()
+        missing = {name: file for name, file in entry.files.items() if entry.before.get(name) != file}
+        wanted += [Wanted(entry.mirror, name, file, path) for name, file in missing.items()]
+    lost = fetch(remote, sizes, wanted, known, strict=strict)
     for path, entry in changed.items():
         here = {n: file for n, file in entry.files.items() if lost.keys().isdisjoint((path / n).parents)}
         for at, _, names in walk(path):
@@ -190,6 +229,7 @@ def _update(remote: Remote, sizes: Mapping[str, int], changed: Mapping[Path, _En
                 if file.relative_to(path).as_posix() not in here:
                     file.unlink(missing_ok=True)
         write_text(path / _HERE, encode(0, "", here)[1].decode())
+    return list(lost.values())
 
 
 def _here(folder: Path) -> Files:

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ganlab.errors import RunError
@@ -25,6 +26,14 @@ CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"(?:(?P<run>.+)/)?mirror/(?P<number>[0-9]{8})-(?P<digest>[0-9a-f]{64})\.json", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DEEPEST, _MOST_FILES, _TERABYTES = 16, 1_000_000, 1 << 44
+
+
+class DamagedError(RunError):
+    """A file of a mirror is missing, or is not what it should be; `run` is the folder for the run here."""
+
+    def __init__(self, sentence: str, run: Path) -> None:
+        super().__init__(sentence)
+        self.run = run
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,8 @@ def decode(name: str, data: bytes) -> Manifest | None:
         files = {name: Stored(file["size"], tuple(file["sha256"])) for name, file in content["files"].items()}
         _check(files)
     except (ValueError, RecursionError) as error:
-        raise RunError(f"{line(name)} is not a manifest of ganlab: {line(error):.300}. Mirror the run again.") from None
+        sentence = f"{line(name)} is not a manifest of ganlab: {line(error):.300}. Mirror the run again."
+        raise DamagedError(sentence, Path()) from None
     return Manifest(int(match["number"]), match["digest"], files)
 
 

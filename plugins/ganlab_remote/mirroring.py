@@ -74,6 +74,7 @@ class Mirror:
                 self._sent = {part: size for part, size in self._sent.items() if part not in lost}
                 self._known.clear()
                 files = {name: self._stored(self._sent, name, file) for name, file in held.items()}
+                sizes = self.remote.sizes()
         there = found_in(sizes).get("", [])
         if not self._seen.issuperset(there):
             raise TakenOverError(

@@ -16,7 +16,7 @@ from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.files import is_name, line, locked_folder
 from ganlab.runs import CONFIG, INFO, LOCK, RunDirectory, at_rest
 from ganlab_remote.addresses import Remote
-from ganlab_remote.cache import cached, fetch
+from ganlab_remote.cache import Wanted, cached, fetch
 from ganlab_remote.manifests import Manifest
 from ganlab_remote.mirroring import Mirror, Mirroring, recorded
 from ganlab_remote.snapshots import RECORD
@@ -98,7 +98,7 @@ def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
         else:
             if state is None or not {CONFIG, INFO}.issubset(state.files):
                 raise missing
-            mirror.damaged |= _take(remote, folder, state)
+            mirror.damaged = _take(remote, folder, state)
             mirror.record()
     return mirror, folder
 
@@ -137,11 +137,13 @@ def _take(remote: Remote, folder: Path, state: Manifest) -> set[str]:
     try:
         with new_folder(folder) as part:
             files = {name: file for name, file in state.files.items() if name not in (LOCK, RECORD)}
-            lost, bad = fetch(remote, remote.sizes(), [("", file, part / name) for name, file in files.items()])
+            known: dict[str, str] = {}
+            wanted = [Wanted("", name, file, part) for name, file in files.items()]
+            lost = fetch(remote, remote.sizes(), wanted, known)
     except BaseException:
         if aside.exists():
             aside.rename(folder)
         raise
     for problem in lost.values():
         warn(problem)
-    return bad
+    return {path.rpartition("/")[2] for path in known}

@@ -251,10 +251,15 @@ def test_content_that_is_not_what_its_name_says_is_refused_and_older_folders_sta
     assert [path.name for path in (here / "got" / "runs" / "e").iterdir()] == ["a"]
 
 
-def test_a_mirror_that_is_damaged_or_hostile_or_has_a_pipe_hides_no_other(here):
+def test_a_mirror_that_is_damaged_or_hostile_or_has_a_pipe_hides_no_other(here, monkeypatch):
+    monkeypatch.setenv("GANLAB_CACHE", str(here / "checkpoints" / "me" / "cache"))
+    (here / "checkpoints" / "me").mkdir(parents=True)
+    (here / "checkpoints" / "me" / "thesis.txt").write_text("mine")
     remote = Remote(f"file://{here}/b/runs")
     for name in "abcd":
         mirror(here / "run", f"{remote.address}/e/{name}").send()
+    mirror(here / "run", f"{remote.address}/checkpoints/a").send()
+    (here / "b" / "runs" / "checkpoints" / "a" / "content" / part_of(here / "run" / "run.json")).unlink()
     pipe, flipped = (
         here / "b" / "runs" / "e" / name / "content" / part_of(here / "run" / "metrics.jsonl") for name in "ab"
     )
@@ -266,7 +271,8 @@ def test_a_mirror_that_is_damaged_or_hostile_or_has_a_pipe_hides_no_other(here):
     for _ in range(2):
         done = CliRunner().invoke(cli, ["runs", "list", remote.address])
         assert (done.exit_code, done.stdout.count("completed")) == (0, 1)
-        assert done.stderr.count("Warning: Left out: ") == 3
+        assert done.stderr.count("Warning: Left out: ") == 4
+    assert (here / "checkpoints" / "me" / "thesis.txt").read_text() == "mine"
 
 
 def test_a_damaged_checkpoint_is_left_out_and_sent_again_by_whoever_has_it(here, capfd):
@@ -281,6 +287,36 @@ def test_a_damaged_checkpoint_is_left_out_and_sent_again_by_whoever_has_it(here,
     shutil.copytree(here / "run" / "checkpoints" / "step-00000060", folder / "checkpoints" / "step-00000060")
     made.send()  # what training to that step once more has written
     assert read() == mirrored(here / "run")
+
+
+def test_a_store_that_fails_for_a_while_takes_nothing_from_the_cache_and_damage_is_read_once(here, monkeypatch):
+    for name in "ab":
+        mirror(here / "run", f"memory://b/runs/e/{name}").send()
+    remote, folder, known, reads = Remote("memory://b/runs"), here / "cached", {}, []
+
+    def refresh(**how):
+        return cache._refresh(remote, folder, 10**9, True, known, **how)
+
+    assert refresh(strict=True) == []
+    advance(here / "run")
+    mirror(here / "run", "memory://b/runs/e/b").send()
+    with monkeypatch.context() as failing:
+        failing.setattr(fsspec.filesystem("memory"), "cat_ranges", lambda *_, **__: [OSError(503)] * 99)
+        with pytest.raises(RunError, match="cannot be read: 503"):
+            refresh(strict=False)
+    assert (folder / "e" / "b" / "run.json").exists()
+    remote.write(
+        f"e/b/content/{part_of(here / 'run' / 'checkpoints' / 'step-00000080' / 'variables.data')}", b"x" * PARTS
+    )
+    with pytest.raises(manifests.DamagedError):
+        refresh(strict=True)
+    assert [problem[:37] for problem in refresh(strict=False)] == ["Left out: the checkpoint step-0000008"]
+    monkeypatch.setattr(
+        Remote, "read", lambda remote, files, read=Remote.read: reads.append(files) or read(remote, files)
+    )
+    assert len(refresh(strict=True)) == 1
+    assert not [name for files in reads for name, _ in files if "content/" in name]
+    assert not (folder / "e" / "b" / "checkpoints" / "step-00000080").exists()
 
 
 def test_content_that_goes_while_a_run_trains_is_sent_again(here):
