@@ -80,6 +80,11 @@ def run(
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if (resume is not None) + (resume_or_start is not None) + (name is not None) > 1:
         raise click.UsageError("--name, --resume and --resume-or-start each choose the run's folder: give one.")
+    address, folder = ctx.meta.get(OPENED, ("", resume))
+    if resume not in (None, folder):
+        raise click.UsageError(
+            "An address of --runs is for a new run: with --resume, give the address of the run itself."
+        )
     if resume is not None:
         path, experiment = resume, _resumed(resume, **described)
     else:
@@ -106,7 +111,6 @@ def run(
     info = finished.info
     interrupted = info.get("status") == "interrupted"
     with unheard() if interrupted else contextlib.nullcontext():
-        address, folder = ctx.meta.get(OPENED, ("", path))
         at = "/".join((address.rstrip("/"), *path.relative_to(folder).parts)) if address else ""
         say(last_screen(finished, at) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
     if interrupted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shlex
 import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +126,7 @@ def fetch(
 
     def damaged(one: Wanted, path: str) -> None:
         if path not in known:
-            run = line(f"{remote.address}/{one.mirror}".rstrip("/"))
+            run = line(shlex.quote(f"{remote.address}/{one.mirror}".rstrip("/")))
             sentence = (
                 f"{line(f'{remote.address}/{path}')} is missing, or its SHA-256 is not its name. Remove it if it is "
                 f"there, and send the run again from the machine that trained it: ganlab run --resume {run}"

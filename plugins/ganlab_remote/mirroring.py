@@ -68,9 +68,8 @@ class Mirror:
             files = {name: self._stored(self._sent, name, file) for name, file in held.items()}
             sizes = self.remote.sizes()
             parts = {part: size for file in files.values() for part, size in file.sizes()}
-            if lost := {
-                part for part, size in parts.items() if sizes.get(part_path(part)) != size
-            }:  # since it was sent
+            lost = {part for part, size in parts.items() if sizes.get(part_path(part)) != size}
+            if lost:  # it was there, and somebody has removed it
                 self._sent = {part: size for part, size in self._sent.items() if part not in lost}
                 self._known.clear()
                 files = {name: self._stored(self._sent, name, file) for name, file in held.items()}

@@ -136,9 +136,9 @@ def _take(remote: Remote, folder: Path, state: Manifest) -> set[str]:
         warn(f"{line(folder)} had another state than its mirror, and was renamed to {line(aside)}.")
     try:
         with new_folder(folder) as part:
-            files = {name: file for name, file in state.files.items() if name not in (LOCK, RECORD)}
             known: dict[str, str] = {}
-            wanted = [Wanted("", name, file, part) for name, file in files.items()]
+            files = [item for item in state.files.items() if item[0] not in (LOCK, RECORD)]
+            wanted = [Wanted("", name, file, part) for name, file in files]
             lost = fetch(remote, remote.sizes(), wanted, known)
     except BaseException:
         if aside.exists():

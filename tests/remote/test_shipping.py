@@ -138,9 +138,10 @@ def test_the_client_of_the_hub_pushes_and_pulls(trained, tmp_path):
         (["pull", "nowhere://x"], "nowhere://x has a scheme that fsspec does not know."),
         (["push", "none", "memory://x"], "Run none not found"),
         (["pull", "-"], "- is standard input or output"),
+        (["run", "--resume", ".", "--runs", "memory://b"], "An address of --runs is for a new run: with --resume,"),
     ],
 )
-def test_what_cannot_be_pushed_or_pulled_is_refused_and_leaves_nothing(tmp_path, monkeypatch, words, message):
+def test_what_cannot_be_pushed_pulled_or_mirrored_is_refused_and_leaves_nothing(tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, words)
     assert done.exit_code == 2
