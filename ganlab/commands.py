@@ -25,7 +25,7 @@ from ganlab.composition import OF_GENERATOR as GENERATOR_SETTINGS
 from ganlab.config import objects, render
 from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments, load_variant, takes_fractions
-from ganlab.config.logged import check_logged
+from ganlab.config.logged import Direction, better_direction, check_logged
 from ganlab.config.overrides import Override
 from ganlab.config.overrides import components as part_override
 from ganlab.config.spelling import setting_name
@@ -52,6 +52,7 @@ __all__ = [
     "UNUSABLE",
     "Collector",
     "Component",
+    "Direction",
     "LocalPath",
     "Override",
     "Plugin",
@@ -59,6 +60,7 @@ __all__ = [
     "Recipe",
     "RunsPath",
     "arguments",
+    "better_direction",
     "cell",
     "check_logged",
     "checkpoint_option",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ganlab.composition import LISTS
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
@@ -12,8 +13,28 @@ from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe, numbered
 from ganlab.support.names import one_meant
 
+Direction = Literal["max", "min"]
+
 # The prefix of metrics that need no explanation.
 _SCHEDULES = "schedules"
+
+# Figures of evaluators by the last part of their tag. Of other metrics ganlab does not know the better direction: a
+# loss, or critic/wasserstein, which depends on the critic that estimates it as much as on the generator.
+_BETTER: dict[str, Direction] = {
+    "distance": "min",
+    "reverse_kl": "min",
+    "modes": "max",
+    "high_quality": "max",
+    "precision": "max",
+    "recall": "max",
+    "coverage": "max",
+    "score": "max",
+}
+
+
+def better_direction(tag: str) -> Direction | None:
+    """Which values of a metric are better, judged by its name; known only for evaluators' figures."""
+    return _BETTER.get(tag.rpartition("/")[2]) if tag.startswith("evaluation/") else None
 
 
 def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
@@ -34,6 +55,7 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
     if tag in NUMBERS_OF_CORE or (begin == _SCHEDULES and rest):
         return tag
     logged = {f"{of}/": figures_of(selector, names) for recipe in recipes for of, selector in _components(recipe)}
+    tag = next((of + rest for of in logged if rest and of.endswith(f"/{begin}/")), tag)
     for of, figures in logged.items():
         figure = tag.removeprefix(of)
         if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):

@@ -267,9 +267,12 @@ def _last_values(rows: Sequence[Configuration], tag: str) -> dict[str, list[floa
 
 
 def _best(rows: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
-    """The configuration with the best mean; one with diverged runs (a mean of survivors) only if all have some."""
+    """The configuration with the best mean; one with a run that lacks a finite value only if all have such runs.
+
+    A mean without those runs is one of survivors.
+    """
     known = [one for one in rows if (one.label, tag) in estimates]
-    whole = [one for one in known if not one.diverged]
+    whole = [one for one in known if estimates[one.label, tag].n == len(one.runs)]
     means = {one.label: estimates[one.label, tag].mean for one in whole or known}
     return (max if way == "max" else min)(means, key=lambda label: means[label]) if means else None
 

@@ -5,29 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import cast, get_args
 
-from ganlab.commands import listed
+from ganlab.commands import Direction, better_direction, listed
 from ganlab.errors import ConfigError
 from ganlab.runs import METRICS
 from ganlab.telemetry import logged_tags
 from ganlab_compare.labels import resolve
 from ganlab_compare.loaded_runs import RunSummary
-
-Direction = Literal["max", "min"]
-
-# Figures of evaluators by the last part of their tag. Of other metrics ganlab does not know the better direction: a
-# loss, or critic/wasserstein, which depends on the critic that estimates it as much as on the generator.
-_BETTER: dict[str, Direction] = {
-    "distance": "min",
-    "reverse_kl": "min",
-    "modes": "max",
-    "high_quality": "max",
-    "precision": "max",
-    "recall": "max",
-    "coverage": "max",
-    "score": "max",
-}
 
 _EVALUATION = "evaluation/"
 _ESTIMATE = "critic/wasserstein"
@@ -68,7 +53,7 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tup
     estimate = [_ESTIMATE] if _ESTIMATE in tags else []
     room = _COLUMNS - len(estimate)
     chosen = figures[:room] + estimate or [tag for tag in tags if "/" in tag][:_COLUMNS]
-    return tuple(Metric(tag, direction(tag)) for tag in chosen), tuple(figures[room:])
+    return tuple(Metric(tag, better_direction(tag)) for tag in chosen), tuple(figures[room:])
 
 
 def named_metrics(names: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
@@ -88,11 +73,6 @@ def named_metrics(names: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Met
     return tuple(by_tag.values())
 
 
-def direction(tag: str) -> Direction | None:
-    """Which values of a metric are better, judged by its name; known only for evaluators' figures."""
-    return _BETTER.get(_last_part(tag)) if tag.startswith(_EVALUATION) else None
-
-
 def _requested(text: str, runs: Sequence[RunSummary]) -> Metric:
     name, colon, way = text.rpartition(":")
     if way in get_args(Direction):
@@ -107,7 +87,7 @@ def _requested(text: str, runs: Sequence[RunSummary]) -> Metric:
             f"The metric {text!r} ends in {way!r}: after its colon must be max or min, for the values that are better. "
             f"Write {name}:max or {name}:min."
         ) from None
-    return Metric(tag, direction(tag))
+    return Metric(tag, better_direction(tag))
 
 
 def _find(name: str, runs: Sequence[RunSummary]) -> str:

@@ -89,7 +89,7 @@ def _values(one: Configuration, who: str, tag: str) -> Iterator[str]:
         yield f"{_count(missing, one)}{who} without {tag}: {listed([run.name for run in missing])}."
     if infinite:
         names = listed([f"{run.name} has {run.last[tag]}" for run in infinite])
-        yield f"{_count(infinite, one)}{who} with a {tag} that is not finite: {names}. The mean is of the others."
+        yield f"{_count(infinite, one)}{who} whose {tag} is not finite: {names}. The mean is of the others."
 
 
 def _count(some: Sequence[RunSummary], one: Configuration) -> str:

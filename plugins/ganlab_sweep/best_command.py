@@ -14,7 +14,7 @@ from ganlab import commands
 from ganlab.commands import LocalPath, complete_folders, say, say_json
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import line, new_file
-from ganlab_sweep import COMPLETED, Sweep, Trial, take_up
+from ganlab_sweep import COMPLETED, ENDED, Sweep, Trial, take_up
 from ganlab_sweep.trial import plugin_options
 
 
@@ -28,7 +28,8 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     left = {trial.configuration for trial in trials if trial.status != COMPLETED}
     runs = [trial.run for trial in trials if trial.configuration not in left]
     if not runs:
-        raise RunError(f"No configuration of {line(stored.path)} has completed all its seeds. Resume the sweep.")
+        how = " with --retry-failed" if all(trial.status in ENDED for trial in trials) else ""
+        raise RunError(f"No configuration of {line(stored.path)} has completed all its seeds. Resume the sweep{how}.")
     asked = metric or (f"{request.objective}:{request.direction[:3]}" if request.objective else "")
     compared = ganlab.compare(runs, metrics=[asked] if asked else [])
     chosen = next((one for one in compared.metrics if one.direction), None)
@@ -42,32 +43,48 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     words = ["ganlab", "sweep", "--gin", str(commands.shown(output or stored.gin(name))), "--seeds", seeds]
     others = [compared.improvement.get((one.label, chosen.tag)) for one in compared.configurations if one is not row]
     verdict, tied = _concluded(others) if any(others) else (compared.verdicts.get(chosen.tag), False)
+    means = [of.mean for (of_row, tag), of in compared.estimates.items() if tag == chosen.tag and of_row != label]
+    tied = tied or mean.mean in means
     concluded = [verdict or "No other configuration is completed: nothing is compared."]
     concluded += [problem for problem in compared.problems if "unhealthy" not in problem]
     if row.unhealthy:
         concluded.append(f"Of its runs, {row.health}: ganlab runs show {shlex.quote(str(row.unhealthy[0].path))}")
     if left:
         concluded.append(f"{commands.counted(len(left), 'configuration')} not completed, left out.")
-    facts = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean, "low": mean.low, "high": mean.high}
-    more = {"seeds": mean.n, "tied": tied, "unhealthy": len(row.unhealthy), "concluded": concluded}
+    facts: dict[str, Any] = {"metric": chosen.tag, "direction": chosen.direction, "mean": mean.mean}
+    facts |= {"low": mean.low, "high": mean.high, "method": mean.method}
+    more: dict[str, Any] = {"seeds": mean.n, "tied": tied, "unhealthy": len(row.unhealthy), "concluded": concluded}
     more["command"] = shlex.join(words + plugin_options(request))
     return {"configuration": name, **stored.info["configurations"][name], **facts, **more}
 
 
 def _concluded(others: Sequence[Any]) -> tuple[str, bool]:
     """The verdict on the best configuration from its comparisons with the others, and whether it may be tied."""
-    ties = [one for one in others if one is None or one.verdict == "open"]
-    if not ties:
-        return "Every other configuration is worse, beyond chance.", False
-    seeds = max((one.seeds or 0 for one in ties if one), default=0)
-    remedy = f"At least {seeds} seeds of each would settle it." if seeds else "Train more seeds of each."
-    over = f"{len(ties)} of {len(others)} others" if len(others) > 1 else "the other one"
-    return f"Its lead over {over} may be chance. {remedy}", True
+
+    def of_others(some: Sequence[Any]) -> str:
+        return f"{len(some)} of {len(others)} others" if len(others) > 1 else "the other one"
+
+    known = [one for one in others if one]
+    even = [one for one in known if one.verdict == "open" and one.seeds is None]
+    ahead = [one for one in known if one.verdict == "open" and one.seeds is not None]
+    words = []
+    if not even and not ahead:
+        whole = "Every other configuration is" if len(others) > 1 else "The other configuration is"
+        words.append(f"{whole if len(known) == len(others) else f'{of_others(known)} are'} worse, beyond chance.")
+    if ahead:
+        seeds = max(one.seeds for one in ahead)
+        words.append(f"Its lead over {of_others(ahead)} may be chance. At least {seeds} seeds of each would settle it.")
+    if even:
+        words.append(f"No difference from {of_others(even)} is seen.")
+    if len(known) < len(others):
+        words.append(f"Nothing can be concluded of {of_others([one for one in others if not one])}: too few values.")
+    return " ".join(words), bool(even or ahead)
 
 
 def in_words(best: Mapping[str, Any]) -> str:
     """The sentences that `ganlab best` prints."""
-    ends = "" if best["low"] is None else f" [{best['low']:.4g}, {best['high']:.4g}]"
+    kind = "range " if best["method"] == "range" else ""
+    ends = "" if best["low"] is None else f" {kind}[{best['low']:.4g}, {best['high']:.4g}]"
     over = f", the mean over {best['seeds']} seeds" if best["seeds"] > 1 else ""
     marks = "".join(f", {mark}" for mark in ("tied", "unhealthy") if best[mark])
     first = f"Best {best['metric']} ({best['direction']}){marks}: {best['mean']:.4g}{ends}{over}, with "

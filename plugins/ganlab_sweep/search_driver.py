@@ -131,7 +131,7 @@ class SearchDriver:
             trials: All trials of the configuration.
 
         Raises:
-            RunError: The configuration is completed and lacks the objective.
+            RunError: The configuration is completed and lacks the objective, which none has had so far.
         """
         name, value = trials[0].configuration, None
         numbers = self._of(name)
@@ -202,7 +202,7 @@ class SearchDriver:
     def _mean(self, trials: Sequence[Trial]) -> float | None:
         values = [trial.value for trial in trials if trial.value is not None]
         if len(values) < len(trials):
-            if self._search is None:
+            if self._search is None or any(proposal.value is not None for proposal in self._proposals):
                 return None
             raise _without(next(trial for trial in trials if trial.value is None))
         return value if math.isfinite(value := mean(values)) else None

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import ParamSpec, get_args, get_type_hints
 
 from ganlab import Launcher, Range, Search, __version__, component
-from ganlab.commands import arguments, check_logged, find_gin_file, load_variant, setting_name, use_plugins
+from ganlab.commands import (
+    Recipe,
+    arguments,
+    better_direction,
+    check_logged,
+    find_gin_file,
+    load_variant,
+    setting_name,
+    use_plugins,
+)
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import line
 from ganlab.runs import new_path, recorded
@@ -23,7 +32,7 @@ from ganlab_sweep.request import Proposed, Request
 from ganlab_sweep.search_driver import SearchDriver, plan, start
 from ganlab_sweep.space import NAME, parse_space
 from ganlab_sweep.store import Sweep
-from ganlab_sweep.trial import Trial, take_up
+from ganlab_sweep.trial import ENDED, Trial, take_up
 
 
 @dataclass(frozen=True)
@@ -126,6 +135,8 @@ def planned_sweep(request: Request) -> Plan:
             f"searches.{request.search} needs an objective: name a metric, for example --objective critic/loss."
         )
     objective, _, way = (request.objective or "").rpartition(":")
+    if way == "min" and request.maximize:
+        raise ConfigError(f"--objective {request.objective} and --maximize say the opposite. Set one, not both.")
     if way in ("min", "max"):
         request = replace(request, objective=objective, maximize=way == "max")
     if request.maximize and not request.objective:
@@ -146,9 +157,22 @@ def planned_sweep(request: Request) -> Plan:
         proposals = plan(search, space, request, configurations)
         check_used(configurations)
     if request.objective:
-        request = replace(request, objective=check_logged(request.objective, configurations.recipes))
+        tag = check_logged(request.objective, configurations.recipes)
+        if search.needs_objective:
+            _check_each(tag, configurations.recipes)
+        larger = way not in ("min", "max") and better_direction(tag) == "max"
+        request = replace(request, objective=tag, maximize=request.maximize or larger)
     known = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))
+
+
+def _check_each(tag: str, recipes: Sequence[Recipe]) -> None:
+    """Refuses an objective that some experiments do not log: a search would learn nothing from them."""
+    for recipe in recipes:
+        try:
+            check_logged(tag, [recipe])
+        except ConfigError as error:
+            raise ConfigError(f"A search needs its objective in every configuration. In one: {error}") from error
 
 
 def _named(request: Request, varied: Sequence[str]) -> tuple[str, ...]:
@@ -214,7 +238,8 @@ def run_trials(
         if name not in stored.info:
             raise RunError(f"{line(stored.path)}: sweep.json lacks {name}. Restore it, or start a new sweep.")
     trials = take_up(stored, retry_failed=retry_failed)
-    driver = _driver(stored, search) if search.needs_objective else SearchDriver(stored)
+    learning = search.needs_objective and not _spent(stored, trials)
+    driver = _driver(stored, search) if learning else SearchDriver(stored)
     stored.save()
     opening(trials)
     engine = Engine(stored, trials, driver, launcher, screen=screen, stopped=stopped)
@@ -242,6 +267,12 @@ def search_of(request: Request) -> Search:
     options = arguments("searches", request.search, request.search_options, "--search-option")
     search: Search = component("searches", request.search)(**options)
     return search
+
+
+def _spent(stored: Sweep, trials: Sequence[Trial]) -> bool:
+    """Whether all trials have ended, and the search may propose no more."""
+    budget = stored.request.budget
+    return budget is not None and len(stored.info["proposals"]) >= budget and all(one.status in ENDED for one in trials)
 
 
 def _driver(stored: Sweep, search: Search) -> SearchDriver:

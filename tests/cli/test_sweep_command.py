@@ -171,14 +171,15 @@ def test_resume_continues_an_interrupted_sweep(sweep, ganlab, tmp_path):
 
 
 def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
-    arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "2"]
+    arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "4"]
     assert sweep(*arguments).exit_code == 0
     found = Sweep(tmp_path / "runs" / "s").proposals
     assert [(each.configuration, each.value) for each in found] == [
         ("gradient_penalty.weight=8", 1.0),
         ("gradient_penalty.weight=4", 1.0),
+        ("gradient_penalty.weight=2", 1.0),
     ]
-    # Resuming reads the file again, so the file must be unchanged.
+    # Resuming a search reads the file again, so the file must be unchanged.
     (tmp_path / "b.gin").write_text("include 'quickstart'\nexperiment.steps = 7\n")
     changed = ganlab("sweep", "--resume", "runs/s")
     assert changed.exit_code == 2
@@ -225,6 +226,11 @@ def test_seed_defaults_to_the_experiments_own(sweep):
         (
             "b.gin --launcher pretend --launcher-option values=1",
             "--launcher-option 'values=1': launchers.pretend has no parameter 'values'. Did you mean 'value'?",
+        ),
+        (
+            "b.gin --search learner --objective modes --grid "
+            "experiment.evaluators=[[@evaluators.mode_coverage()],[@evaluators.exact_w1()]]",
+            "A search needs its objective in every configuration. In one: The experiment logs no metric ",
         ),
         ("b.gin --search learner", "searches.learner needs an objective: name a metric, for example "),
         (

@@ -226,8 +226,7 @@ def test_unfinished_and_diverged_runs_are_counted_and_listed(tmp_path):
         "so far counts.",
         "1 of 5 runs diverged: runs/s2 at step 40. Means are of the others; as to which is better, any other run is "
         "better than one that diverged.",
-        "1 of 5 runs with a evaluation/exact_w1/distance that is not finite: runs/s3 has nan. The mean is of the "
-        "others.",
+        "1 of 5 runs whose evaluation/exact_w1/distance is not finite: runs/s3 has nan. The mean is of the others.",
     )
 
 

@@ -1,7 +1,9 @@
 """`ganlab best` names the winner of a sweep, what may be concluded, and a command that trains it again."""
 
 import json
+import math
 import shlex
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -53,7 +55,7 @@ def test_a_winner_beyond_chance_comes_with_its_command_and_its_file(swept):
     assert said.startswith(f"Best {MODES} (max): 7.625 [")
     assert "the mean over 4 seeds, with weight=1.\n" in said
     # Four against four, completely apart: 2 / C(8, 4) = 0.029.
-    assert "\nEvery other configuration is worse, beyond chance.\n" in said
+    assert "\nThe other configuration is worse, beyond chance.\n" in said
     assert "Train it again, on other seeds: ganlab sweep --gin best.gin --seeds 4..7\n" in said
     with open("best.gin") as file:
         assert load(["best.gin"]) == load(["eight_gaussians"], [f"{WEIGHT}=1"])
@@ -73,6 +75,18 @@ def test_a_winner_of_two_seeds_may_be_chance_and_its_command_is_quoted(swept, tm
     assert words[2:] == ["--gin", "my sweep/trials/weight=1.gin", "--seeds", "2..3"]
 
 
+def test_rows_without_the_metric_are_no_ties(swept, tmp_path):
+    swept({"1": (8.0, 7.0, 8.0, 7.0, 8.0), "2": (0.0,) * 5, "3": (0.0,) * 5})
+    for seed in range(5):
+        shutil.rmtree(path := tmp_path / "s" / "weight=3" / f"s{seed}")
+        write_run(path, seed=seed, settings={**SETTINGS, WEIGHT: 3.0}, metrics={"critic/loss": [1.0]})
+    found = json.loads(invoke("s", "--metric", "modes", "--json")[1])
+    assert found["concluded"][0] == (
+        "1 of 2 others are worse, beyond chance. Nothing can be concluded of 1 of 2 others: too few values."
+    )
+    assert not found["tied"]
+
+
 def test_the_first_line_marks_a_winner_that_is_tied_or_unhealthy(swept, tmp_path):
     swept({"1": (8.0, 7.0, 8.0, 7.0), "2": (8.0, 6.0, 7.0, 7.0), "3": (0.0, 1.0, 0.0, 1.0)})
     RunDirectory(tmp_path / "s" / "weight=1" / "s0").update(health=["r1: It is too weak."])
@@ -80,6 +94,22 @@ def test_the_first_line_marks_a_winner_that_is_tied_or_unhealthy(swept, tmp_path
     assert first == f"Best {MODES} (max), tied, unhealthy: 7.5 [6.581, 8.419], the mean over 4 seeds, with weight=1."
     # Noether, of the 11 of 16 pairs that weight=2 loses: (2.394 + 0.842)^2 / (6 (11/16 - 1/2)^2) = 49.6.
     assert second == "Its lead over 2 of 2 others may be chance. At least 50 seeds of each would settle it."
+
+
+@pytest.mark.parametrize(
+    ("values", "first", "second"),
+    [
+        # A mean of the seeds that have a figure is not one of all seeds.
+        ({"1": (9.0, 9.0, 9.0, math.nan), "2": (7.0, 7.0, 8.0, 8.0)}, "7.5 [6.581, 8.419]", "Its lead over the other"),
+        ({"1": (8.0, 8.0), "2": (8.0, 8.0)}, ", tied: 8 range [8, 8]", "No difference from the other one is seen."),
+        ({"1": (8.0,), "2": (8.0,)}, ", tied: 8, with weight=1.", "Nothing can be concluded"),
+    ],
+)
+def test_seeds_without_a_figure_and_equal_ones_are_said(swept, values, first, second):
+    swept(values)
+    lines = invoke("s")[1].splitlines()
+    assert first in lines[0]
+    assert lines[1].startswith(second)
 
 
 @pytest.mark.parametrize(("maximize", "winner", "mean"), [(False, "weight=2", 3.5), (True, "weight=1", 4.0)])
@@ -95,7 +125,7 @@ def test_the_objective_decides_among_the_completed(swept, maximize, winner, mean
     ("values", "words", "message"),
     [
         ({"1": (1.0,)}, ["--metric", "loss"], "The runs have no metric 'loss'."),
-        ({"1": (None,)}, [], "No configuration of s has completed all its seeds. Resume the sweep."),
+        ({"1": (None,)}, [], "has completed all its seeds. Resume the sweep with --retry-failed."),
     ],
 )
 def test_what_cannot_be_decided_is_one_sentence(swept, values, words, message):

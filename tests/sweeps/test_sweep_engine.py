@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from ganlab_sweep import Sweep, take_up
+from ganlab_sweep.sweeping import run_trials
 from pretended import WEIGHT, End, PretendLauncher, Train, World, holding, statuses
 
 import ganlab
@@ -397,6 +398,22 @@ def test_an_objective_that_no_run_has_ends_a_search(sweep):
     made = sweep([], objective="critic/los", seeds=[0])
     with pytest.raises(RunError, match=r"has no metric 'critic/los'. Did you mean 'critic/loss'\?"):
         World(made, PretendLauncher({}), search=Listed("1")).run()
+
+
+def test_a_configuration_without_the_objective_ends_without_a_value(sweep):
+    search = Listed("12")
+    scripts = {name(2, 0): [[Train(5, generator_loss=1.0), End()]]}
+    launcher = PretendLauncher(scripts, default=[Train(5, critic_loss=1.0), End()])
+    World(sweep([], objective="critic/loss", seeds=[0], jobs=1), launcher, search=search).run()
+    assert search.reports[-1] == (1, "end", None)
+
+
+def test_a_search_that_has_ended_needs_no_experiment_file(sweep):
+    made = sweep([], objective="critic/loss", seeds=[0], budget=2)
+    ended = World(made, PretendLauncher({}), search=Listed("12")).run()
+    made.info["asked"]["gin"] = ["gone.gin"]
+    made.save()
+    assert {one.name: one.status for one in run_trials(Sweep(made.path), PretendLauncher({}), Listed("12"))} == ended
 
 
 def test_a_failing_search_is_named(sweep):

@@ -45,6 +45,7 @@ def test_values_are_written_as_experiment_files_have_them():
         ({"jobs": 0}, "jobs = 0 must be at least 1"),
         ({"search": "gird"}, "gird"),
         ({"maximize": True}, "needs an objective"),
+        ({"maximize": True, "objective": "critic/loss:min"}, "say the opposite. Set one, not both"),
         ({"seeds": [1, 1]}, "1"),
         ({"seeds": 0.5}, r"seeds = 0\.5 must be a whole number, or a list of them"),
         ({"params": {"experiment.steps": 1}.items()}, "params = .* must be a text, or a list of texts"),
@@ -64,6 +65,15 @@ def test_one_value_alone_is_a_list_of_it(tmp_path, monkeypatch):
     request = Sweep(swept.path).request
     assert (request.params, request.seeds) == (["experiment.steps=20"], [3])
     assert request.grid == ("constraints.gradient_penalty.weight=[1]", "experiment.jit=['off']")
+
+
+@pytest.mark.parametrize(
+    ("objective", "maximize"), [("modes", True), ("modes:min", False), ("reverse_kl", False), ("critic/loss", False)]
+)
+def test_figures_of_evaluators_have_their_better_direction(tmp_path, monkeypatch, objective, maximize):
+    monkeypatch.setattr("ganlab_sweep.sweeping.run_trials", lambda *_, **__: [])
+    swept = ganlab.sweep("eight_gaussians", objective=objective, runs=tmp_path)
+    assert Sweep(swept.path).request.maximize is maximize
 
 
 def test_command_line_and_python_store_the_same_request(tmp_path, monkeypatch):
