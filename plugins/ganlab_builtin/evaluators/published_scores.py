@@ -116,7 +116,8 @@ class PublishedScores(OverFeatures):
         for name, size in (("subset_size", subset_size if subsets else 2), ("splits", splits)):
             if size > samples:
                 raise ganlab.ConfigError(
-                    f"{_SELECTOR}.{name} = {size!r} must be at most {_SELECTOR}.samples, which is {samples!r}."
+                    f"{_SELECTOR}.{name} = {size!r} must be at most {_SELECTOR}.samples, which is {samples!r}. Set it "
+                    f"lower{', or subsets = 0' * (name == 'subset_size')}."
                 )
         if nearest and min(nearest, samples) <= neighbours:
             raise ganlab.ConfigError(
