@@ -67,7 +67,7 @@ def _remedy(value: Any, shown: str, hint: Any) -> str:
     if isinstance(value, str):
         for number in (int, float):
             try:
-                if fits(number(value), hint):
+                if fits(made := number(value), hint) and math.isfinite(made):  # nan and inf are no literals
                     return f" Write {value.strip()} without quotes."
             except ValueError:
                 continue

@@ -63,7 +63,7 @@ class Rewound:
         self.run, info = run, run.info
         done = info.get("step", 0)
         if not 0 <= step <= until <= done:
-            raise RunError(f"{line(run.path)} has {done} steps; step {until} is not one of them.")
+            raise RunError(f"{line(run.path)} was trained to step {done}; step {until} is not one of its steps.")
         changed, forked = settled_at(info), info.get("forked_from") or {}
         how = "resumed"
         if changed > max((change.step for change in changes_of(info)), default=0):
@@ -71,7 +71,7 @@ class Rewound:
         if step < changed:
             raise RunError(
                 f"{line(run.path)} was {how} with changes at step {changed}, and what it was trained with before is "
-                f"no longer recorded: steps before {changed} cannot be trained again."
+                f"no longer recorded: steps up to {changed} cannot be trained again."
             )
         recipe = run.recipe()
         if edited := differences(info.get("settings"), flatten(recipe)):

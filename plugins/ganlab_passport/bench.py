@@ -62,6 +62,10 @@ class Bench:
             for name, x in player.weights.items():
                 size = _KERNEL / np.prod(x.shape[:-1]) ** 0.5 if len(x.shape) > 1 else _BIAS
                 given[f"{role}/{name}"] = normal(x.shape, size)
+                if len(x.shape) > 1 and not self._is_loss and overrides(self.made, "weight_penalty"):
+                    # Else two singular values may be nearly equal, and iterations for the largest end far from it.
+                    u, s, v = np.linalg.svd(given[f"{role}/{name}"].reshape(-1, x.shape[-1]), full_matrices=False)
+                    given[f"{role}/{name}"] += (s[0] / 2 * np.outer(u[:, 0], v[0])).reshape(x.shape)
         if case.flat:
             given["critic/score/kernel"] *= 0.0
         with self._state.timed():

@@ -50,6 +50,7 @@ class Verdict:
         error: The largest relative error, against the convention if there is one.
         notes: Further observations, a sentence each.
         unanswered: The cases without an answer.
+        right: The cases whose answers are the passport's.
     """
 
     status: str
@@ -57,6 +58,7 @@ class Verdict:
     error: float
     notes: Sequence[str]
     unanswered: Sequence[str]
+    right: Sequence[str]
 
 
 def check(passport: Passport, answers: Arrays) -> Verdict:
@@ -71,12 +73,13 @@ def check(passport: Passport, answers: Arrays) -> Verdict:
     bad = [case for case in cases if not all(np.isfinite(x).all() for x in given[case.name].values())]
     if bad and not all(case.flat for case in bad):
         note = f"Answers are not finite in {', '.join(case.name for case in bad)}."
-        return Verdict("failed", [], np.inf, [note], unanswered)
+        return Verdict("failed", [], np.inf, [note], unanswered, [])
     checked = _Checked(passport, given, [case for case in cases if case not in bad])
     found, error, same = checked.explanation()
     named = ["; ".join(filter(None, (words, _NO_EPSILON if bad else ""))) for words in found or [""] * bool(bad)]
     status = "passed" if named == [""] else "other" if same and not bad else "failed"
-    return Verdict(status, [*filter(None, named)], error, [] if found else [*checked.observations()], unanswered)
+    notes = [] if found else [*checked.observations()]
+    return Verdict(status, [*filter(None, named)], error, notes, unanswered, checked.right())
 
 
 class _Checked:
@@ -148,25 +151,26 @@ class _Checked:
             named = [f"a factor of {first:.4g} in every case"]
         return ("; ".join(filter(None, (named[0], _NO_SECOND * no_second))), worst) if named and factors else None
 
+    def right(self, *names: str) -> list[str]:
+        """The cases in which the answers of these names, by default all, are the passport's."""
+
+        def wrong(case: Case) -> float:
+            given = {name: x for name, x in self._given[case.name].items() if name in names or not names}
+            return _error(given, self._own(case), 1.0)
+
+        return [case.name for case in self._cases if wrong(case) <= (_FLAT_LIMIT if case.flat else LIMIT)]
+
     def observations(self) -> Iterator[str]:
         """What is seen where no known convention explains the answers."""
         pairs = {case.name: (self._given[case.name], self._own(case)) for case in self._cases}
-
-        def right(*names: str) -> list[str]:
-            errors = {
-                c: _error({n: x for n, x in g.items() if n in (names or g)}, e, 1.0) for c, (g, e) in pairs.items()
-            }
-            return [case for case, error in errors.items() if error <= LIMIT]
-
-        if len(right("scores")) < len(pairs):
+        if len(self.right("scores")) < len(pairs):
             yield "The critic's scores differ already: the networks are not the same. Compare the layouts of kernels."
-        elif len(right("reduced")) == len(pairs):
-            (given, expected), *_ = pairs.values()
-            errors = {name: _error({name: x}, expected, 1.0) for name, x in given.items()}
+        elif len(self.right("reduced")) == len(pairs):
+            errors = {f"{c}/{n}": _error({n: x}, e, 1.0) for c, (g, e) in pairs.items() for n, x in g.items()}
             worst = max(errors, key=errors.__getitem__)
             yield f"All values are right and gradients are not: {worst} is off by {errors[worst]:.1e} of its norm."
         else:
-            yield f"Right in {', '.join(right()) or 'no case'}."
+            yield f"Right in {', '.join(self.right()) or 'no case'}."
             for name, (given, expected) in list(pairs.items())[:3]:
                 yield f"{name}: {float(given['reduced']):.6g} for {float(expected['reduced']):.6g}."
 

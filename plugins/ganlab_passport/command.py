@@ -111,13 +111,15 @@ def passport(
 
 
 def _show(component: str, verdict: Verdict, cases: int) -> None:
-    answered = f"{component} in {cases - len(verdict.unanswered)} of {counted(cases, 'case')}"
+    given = cases - len(verdict.unanswered)
+    answered, wrong = f"{component} in {given} of {counted(cases, 'case')}", given - len(verdict.right)
+    differs = f"{component} in {wrong} of {counted(given, 'case')}"
     if verdict.status == "passed":
         say(f"Right: {answered}, values and gradients (largest error {verdict.error:.0e} of their norm).")
     elif verdict.conventions:
-        say(f"Not {answered}, but another convention: {'. Or, the same here: '.join(verdict.conventions)}.")
+        say(f"Not {differs}, but another convention: {'. Or, the same here: '.join(verdict.conventions)}.")
     else:
-        say(f"Not {answered}, and no known convention (largest error {verdict.error:.1e} of the norm).")
+        say(f"Not {differs}, and no known convention (largest error {verdict.error:.1e} of the norm).")
     if verdict.status == "other":
         say("Training by it is the same: the distribution of the penalty does not change.")
     for note in verdict.notes:

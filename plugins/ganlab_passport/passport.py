@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import ganlab
-from ganlab.errors import RunError
+from ganlab.errors import GanlabError, IncompatibleError, RunError
 from ganlab_passport import tensors
 from ganlab_passport.bench import Bench
 from ganlab_passport.subjects import Case, Subject
@@ -45,10 +45,19 @@ class Passport:
 
 
 def make(subject: Subject, cases: list[Case] | None = None) -> Passport:
-    """Makes the passport of a component, of all its cases or of some."""
+    """Makes the passport of a component, of all its cases or of some.
+
+    Raises:
+        IncompatibleError: It needs other networks or examples than passports have.
+    """
     cases = cases or subject.cases()
-    benches = {case.name: Bench(subject, case) for case in cases}
-    inputs = {name: bench.inputs() for name, bench in benches.items()}
+    try:
+        benches = {case.name: Bench(subject, case) for case in cases}
+        inputs = {name: bench.inputs() for name, bench in benches.items()}
+    except GanlabError as error:
+        raise IncompatibleError(
+            f"{subject.selector} needs other networks or examples than passports have: {error}"
+        ) from error
     words = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
     facts = {"format": _FORMAT, "ganlab": ganlab.__version__, **subject.facts(), **words}
     facts["cases"] = [asdict(case) for case in cases]

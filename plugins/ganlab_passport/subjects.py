@@ -118,7 +118,10 @@ class Subject:
         """What the file says of it: name, settings and formula in words."""
         made = self.make()
         settings = {name: getattr(made, name, None) for name in inspect.signature(type(made)).parameters}
-        plain = {n: x if isinstance(x, (int, float, str)) and x != math.inf else repr(x) for n, x in settings.items()}
+        plain = {
+            n: x if x is None or (isinstance(x, (int, float, str)) and x != math.inf) else repr(x)
+            for n, x in settings.items()
+        }
         formula = inspect.getdoc(type(made)) or ""
         return {"component": self.selector, "params": list(self.params), "settings": plain, "formula": formula}
 

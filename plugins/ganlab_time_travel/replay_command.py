@@ -99,6 +99,7 @@ def _show(run: Path, replayed: Replayed) -> None:
     if not logged:
         say("\nNo row was logged at this step: these are the metrics of its iteration alone.")
     elif replayed.differing:
-        say(f"\n{len(replayed.differing)} of {len(logged)} metrics differ from the logged row.")
+        differ = "differs" if len(replayed.differing) == 1 else "differ"
+        say(f"\n{len(replayed.differing)} of {len(logged)} metrics {differ} from the logged row.")
     else:
         say(f"\nAll {len(logged)} metrics and their replicas' values equal the logged row bit for bit.")

@@ -72,6 +72,20 @@ def test_a_program_in_numpy(known, cost, named):
         assert max(exact) < 1e-12
 
 
+def test_largest_singular_values_are_those_of_a_decomposition():
+    of, answers = subject("constraints.spectral_regularization"), {"images-3/reduced": 0.0}
+    made = passport.make(of, [case for case in of.cases() if case.name == "images-3"])
+    for name, x in ((n, x.astype(np.float64)) for n, x in made.inputs["images-3"].items() if n.startswith("critic/")):
+        u, s, v = np.linalg.svd(x.reshape(-1, x.shape[-1]), full_matrices=False)
+        s = s * name.endswith("kernel")
+        answers["images-3/reduced"] += 0.005 * s[0] ** 2
+        answers[f"images-3/gradient/{name}"] = (0.01 * s[0] * np.outer(u[:, 0], v[0])).reshape(x.shape)
+    verdict = checking.check(made, answers)
+    assert (verdict.status, verdict.right) == ("passed", ["images-3"])
+    answers["images-3/reduced"] += 1.0
+    assert checking.check(made, answers).right == []
+
+
 def test_both_formats_say_the_same(known):
     content, data = json.loads(known.encoded(".json")), known.encoded(".safetensors")
     (length,) = struct.unpack("<Q", data[:8])

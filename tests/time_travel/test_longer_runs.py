@@ -134,11 +134,11 @@ def test_a_fork_that_is_only_longer_is_replayed_from_its_first_steps(longer, tmp
 def test_steps_before_a_fork_with_other_settings_are_refused_and_their_run_is_named(longer, tmp_path):
     run, _ = longer
     twin = run.fork(tmp_path / "twin", at=12, params=["constraints.gradient_penalty.weight=1.0"])
-    with pytest.raises(ganlab.RunError, match=rf"forked from {run.path} with changes at step 12.* before 12 cannot"):
+    with pytest.raises(ganlab.RunError, match=rf"forked from {run.path} with changes at step 12.* up to 12 cannot"):
         twin.replay(8)
     # A fork of the fork shares that past.
     second = twin.fork(tmp_path / "second", at=20)
-    with pytest.raises(ganlab.RunError, match="steps before 12 cannot be trained again"):
+    with pytest.raises(ganlab.RunError, match="steps up to 12 cannot be trained again"):
         second.replay(8)
     assert second.replay(23).differing == []
 
