@@ -55,7 +55,6 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
     if tag in NUMBERS_OF_CORE or (begin == _SCHEDULES and rest):
         return tag
     logged = {f"{of}/": figures_of(selector, names) for recipe in recipes for of, selector in _components(recipe)}
-    tag = next((of + rest for of in logged if rest and of.endswith(f"/{begin}/")), tag)
     for of, figures in logged.items():
         figure = tag.removeprefix(of)
         if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):
@@ -63,6 +62,10 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
     known = {*NUMBERS_OF_CORE, *(f"{of}{figure}" for of, figures in logged.items() for figure in figures)}
     if found := one_meant(tag, known, f"The metric {tag!r}"):
         return found
+    ends = [(of, figures) for of, figures in logged.items() if rest and of.endswith(f"/{begin}/")]
+    fits = any(means(figure, tag) for figures in logged.values() for figure in figures)
+    if len(ends) == 1 and not fits and not nearest(rest, ends[0][1]):
+        return ends[0][0] + rest
     raise ConfigError(
         f"The experiment logs no metric {tag!r}.{nearest_metric(tag, known)} A metric is one of "
         f"{', '.join(NUMBERS_OF_CORE)}, or of a part of the experiment, for example a figure of its evaluators."

@@ -69,7 +69,7 @@ def _remedy(value: Any, shown: str, hint: Any) -> str:
             try:
                 if fits(made := number(value), hint) and math.isfinite(made):  # nan and inf are no literals
                     return f" Write {value.strip()} without quotes."
-            except ValueError:
+            except (ValueError, OverflowError):
                 continue
     if fits([value], hint):
         return f" Write [{shown}]."

@@ -16,7 +16,7 @@ def main_metric(comparison: Comparison) -> Metric | None:
 
 
 def best_first(comparison: Comparison) -> tuple[Configuration, ...]:
-    """The rows by their mean of the main metric; after them those with diverged runs, and those without a value."""
+    """The rows by their mean of the main metric; after them those with runs that lack a value, or with no value."""
     metric = main_metric(comparison)
     if metric is None or metric.direction is None:
         return comparison.configurations
@@ -24,7 +24,9 @@ def best_first(comparison: Comparison) -> tuple[Configuration, ...]:
 
     def place(one: Configuration) -> tuple[bool, bool, float]:
         estimate = comparison.estimates.get((one.label, metric.tag))
-        return estimate is None, bool(one.diverged), 0.0 if estimate is None else sign * estimate.mean
+        if estimate is None:
+            return True, True, 0.0
+        return False, estimate.n < len(one.runs), sign * estimate.mean
 
     return tuple(sorted(comparison.configurations, key=place))
 

@@ -134,7 +134,8 @@ def _column(comparison: Comparison, metric: Metric) -> _Column:
         remarks.append(f"bars: logarithmic, {number(scale.low)} to {number(scale.high)}")
     if any(not scale.low <= end <= scale.high for end in ends):
         remarks.append("intervals that reach further are cut, with an arrow")
-    leading = (max if metric.direction == "max" else min)(means) if metric.direction and len(means) > 1 else None
+    winner = comparison.winner(metric) if metric.direction and len(means) > 1 else None
+    leading = comparison.estimates[winner, metric.tag].mean if winner else None
     reference = next((one.against for (_, tag), one in comparison.improvement.items() if tag == metric.tag), None)
     return _Column(metric.tag, better, leading, reference, scale, "; ".join(remarks))
 

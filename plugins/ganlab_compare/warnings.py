@@ -89,7 +89,8 @@ def _values(one: Configuration, who: str, tag: str) -> Iterator[str]:
         yield f"{_count(missing, one)}{who} without {tag}: {listed([run.name for run in missing])}."
     if infinite:
         names = listed([f"{run.name} has {run.last[tag]}" for run in infinite])
-        yield f"{_count(infinite, one)}{who} whose {tag} is not finite: {names}. The mean is of the others."
+        others = " The mean is of the others." if len(infinite) < len(good) else ""
+        yield f"{_count(infinite, one)}{who} whose {tag} is not finite: {names}.{others}"
 
 
 def _count(some: Sequence[RunSummary], one: Configuration) -> str:

@@ -48,16 +48,14 @@ def make(subject: Subject, cases: list[Case] | None = None) -> Passport:
     """Makes the passport of a component, of all its cases or of some.
 
     Raises:
-        IncompatibleError: It needs other networks or examples than passports have.
+        IncompatibleError: It fails, or needs other networks or examples than passports have.
     """
     cases = cases or subject.cases()
     try:
         benches = {case.name: Bench(subject, case) for case in cases}
         inputs = {name: bench.inputs() for name, bench in benches.items()}
     except GanlabError as error:
-        raise IncompatibleError(
-            f"{subject.selector} needs other networks or examples than passports have: {error}"
-        ) from error
+        raise IncompatibleError(f"No passport can be made of {subject.selector}: {error}") from error
     words = json.loads((Path(__file__).parent / "words.json").read_text(encoding="utf-8"))
     facts = {"format": _FORMAT, "ganlab": ganlab.__version__, **subject.facts(), **words}
     facts["cases"] = [asdict(case) for case in cases]

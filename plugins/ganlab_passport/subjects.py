@@ -108,6 +108,8 @@ class Subject:
         own: dict[str, Any] = {"loss": made if self.is_loss else Nothing()}
         if not self.is_loss:
             made.every = 1
+            if hasattr(made, "power_iterations"):
+                made.power_iterations = 200  # to the end, where another program's decomposition is
             own["constraints" if case.side == "critic" else "generator_constraints"] = [made]
         outputs = made.outputs if self.is_loss else ()
         networks = Networks(case.labels, outputs, noisy=self.selector == "constraints.consistency")

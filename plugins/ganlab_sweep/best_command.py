@@ -21,6 +21,8 @@ from ganlab_sweep.trial import plugin_options
 def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Path | None = None) -> dict[str, Any]:
     """The configuration with the best mean, of those whose seeds are all completed, and the command with its file.
 
+    One with a seed that has no finite value is the best only if all have such seeds.
+
     Raises:
         GanlabError: No configuration is completed, or it is not known which values of the metric are better.
     """
@@ -59,26 +61,36 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
 
 
 def _concluded(others: Sequence[Any]) -> tuple[str, bool]:
-    """The verdict on the best configuration from its comparisons with the others, and whether it may be tied."""
+    """The verdict on the best configuration from its comparisons with the others, and whether it may be tied.
 
-    def of_others(some: Sequence[Any]) -> str:
-        return f"{len(some)} of {len(others)} others" if len(others) > 1 else "the other one"
+    The best mean may be that of a row which most pairs of runs find worse: a mean depends on a few large values.
+    """
+
+    def of_others(some: Sequence[Any], verb: str = "") -> str:
+        who = f"{len(some)} of {len(others)} others" if len(others) > 1 else "the other one"
+        return f"{who} {'is' if len(some) == 1 else 'are'}{verb}" if verb else who
 
     known = [one for one in others if one]
-    even = [one for one in known if one.verdict == "open" and one.seeds is None]
-    ahead = [one for one in known if one.verdict == "open" and one.seeds is not None]
+    better, worse, even, ahead = (
+        [one for one in known if (one.verdict, one.verdict == "open" and one.seeds is not None) == kind]
+        for kind in (("better", False), ("worse", False), ("open", False), ("open", True))
+    )
     words = []
-    if not even and not ahead:
-        whole = "Every other configuration is" if len(others) > 1 else "The other configuration is"
-        words.append(f"{whole if len(known) == len(others) else f'{of_others(known)} are'} worse, beyond chance.")
+    if worse and len(worse) == len(others):
+        words.append(f"{'Every' if len(others) > 1 else 'The'} other configuration is worse, beyond chance.")
+    elif worse and not even and not ahead:
+        words.append(f"{of_others(worse, ' worse, beyond chance')}.")
+    if better:
+        words.append(f"In pairs of runs {of_others(better, ' better, beyond chance')}: look at the values.")
     if ahead:
+        lead = "Its lead over" if all(one.probability <= 0.5 for one in ahead) else "The difference from"
         seeds = max(one.seeds for one in ahead)
-        words.append(f"Its lead over {of_others(ahead)} may be chance. At least {seeds} seeds of each would settle it.")
+        words.append(f"{lead} {of_others(ahead)} may be chance. At least {seeds} seeds of each would settle it.")
     if even:
         words.append(f"No difference from {of_others(even)} is seen.")
     if len(known) < len(others):
-        words.append(f"Nothing can be concluded of {of_others([one for one in others if not one])}: too few values.")
-    return " ".join(words), bool(even or ahead)
+        words.append(f"Nothing can be concluded about {of_others([one for one in others if not one])}: too few values.")
+    return " ".join(words), bool(better or even or ahead)
 
 
 def in_words(best: Mapping[str, Any]) -> str:
@@ -106,7 +118,8 @@ def in_words(best: Mapping[str, Any]) -> str:
 def best(sweep: Path, metric: str, output: Path | None, as_json: bool) -> None:
     """Names a sweep's best configuration, what may be concluded, and the command that trains it again.
 
-    The best one has the best mean over the seeds, of the configurations whose seeds are all completed.
+    The best one has the best mean over the seeds, of the configurations whose seeds are all completed and have a finite
+    value.
 
     \b
     ganlab best runs/my-sweep

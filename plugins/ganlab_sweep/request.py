@@ -252,9 +252,10 @@ class Request:
     objective: _TextOrNone = Setting(
         TEXT_OR_NONE,
         None,
-        "The metric to minimize (or maximize, with --maximize), by its name in metrics.jsonl or the end of it, for "
-        "example reverse_kl or modes:max; with several seeds, its mean.",
-        python="The metric to minimize, by its name in metrics.jsonl or the end of it; with several seeds, its mean.",
+        "The metric that decides, by its name in metrics.jsonl or the end of it, for example modes or critic/loss:max; "
+        "smaller is better unless that is known otherwise, or :max ends it; with several seeds, its mean.",
+        python="The metric that decides, by its name in metrics.jsonl or the end of it, with `:max` or `:min` where "
+        "it is not known which values are better; with several seeds, its mean.",
         option="--objective --metric",
         metavar="METRIC",
     )

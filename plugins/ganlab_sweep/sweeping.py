@@ -270,9 +270,10 @@ def search_of(request: Request) -> Search:
 
 
 def _spent(stored: Sweep, trials: Sequence[Trial]) -> bool:
-    """Whether all trials have ended, and the search may propose no more."""
-    budget = stored.request.budget
-    return budget is not None and len(stored.info["proposals"]) >= budget and all(one.status in ENDED for one in trials)
+    """Whether all trials have ended, and the search has their values and may propose no more."""
+    budget, proposals = stored.request.budget, stored.proposals
+    over = all(one.status in ENDED for one in trials) and all(proposal.ended for proposal in proposals)
+    return over and budget is not None and len(proposals) >= budget
 
 
 def _driver(stored: Sweep, search: Search) -> SearchDriver:

@@ -49,6 +49,9 @@ def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
 
 def test_a_metric_may_be_given_by_the_end_of_its_name(check):
     assert check("modes") == check("mode_coverage/modes") == "evaluation/mode_coverage/modes"
+    assert check("mode_coverage/entropy") == "evaluation/mode_coverage/entropy"  # which is not explained
+    with pytest.raises(ganlab.ConfigError, match="no metric 'mode_coverage/mods'"):
+        check("mode_coverage/mods")
     with pytest.raises(ganlab.ConfigError, match="'loss' may be critic/loss or generator/loss: give one of them"):
         check("loss")
 
