@@ -25,10 +25,11 @@ from ganlab.composition import OF_GENERATOR as GENERATOR_SETTINGS
 from ganlab.config import objects, render
 from ganlab.config.files import find_gin_file, shipped_folder, shown
 from ganlab.config.loader import arguments, load_variant, takes_fractions
-from ganlab.config.logged import Direction, better_direction, check_logged
+from ganlab.config.logged import better_direction, check_logged
 from ganlab.config.overrides import Override
 from ganlab.config.overrides import components as part_override
 from ganlab.config.spelling import setting_name
+from ganlab.interfaces import Direction
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.catalog import reason_of
 from ganlab.plugins.discovery import plugin_file_in

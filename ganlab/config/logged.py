@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from ganlab.composition import LISTS
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
 from ganlab.config.registry import Names
 from ganlab.errors import ConfigError, nearest
+from ganlab.interfaces import Direction
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe, numbered
 from ganlab.support.names import one_meant
 
-Direction = Literal["max", "min"]
-
 # The prefix of metrics that need no explanation.
 _SCHEDULES = "schedules"
 
-# Figures of evaluators by the last part of their tag. Of other metrics ganlab does not know the better direction: a
-# loss, or critic/wasserstein, which depends on the critic that estimates it as much as on the generator.
-_BETTER: dict[str, Direction] = {
-    "distance": "min",
-    "reverse_kl": "min",
-    "modes": "max",
-    "high_quality": "max",
-    "precision": "max",
-    "recall": "max",
-    "coverage": "max",
-    "score": "max",
-}
 
-
-def better_direction(tag: str) -> Direction | None:
-    """Which values of a metric are better, judged by its name; known only for evaluators' figures."""
-    return _BETTER.get(tag.rpartition("/")[2]) if tag.startswith("evaluation/") else None
+def better_direction(tag: str, recipes: Sequence[Recipe]) -> Direction | None:
+    """Which values of a metric are better, as the evaluator of some experiments that logs it declares; else None."""
+    names = Names(current())
+    for of, selector in (component for recipe in recipes for component in _components(recipe)):
+        begin, figure = f"{of}/", tag.removeprefix(f"{of}/")
+        if begin.startswith("evaluation/") and figure != tag:
+            return getattr(names.make(selector), "better", {}).get(figure)
+    return None
 
 
 def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:

@@ -5,7 +5,7 @@ from ganlab.interfaces.augmentation import Augmentation
 from ganlab.interfaces.constraint import Batch, Constraint, Critic, Generator, Network, Replica
 from ganlab.interfaces.dataset import Dataset
 from ganlab.interfaces.diagnostic import CriticLayer, CriticView, Diagnostic, Findings, LossGradients
-from ganlab.interfaces.evaluator import Evaluator
+from ganlab.interfaces.evaluator import Direction, Evaluator
 from ganlab.interfaces.features import Features
 from ganlab.interfaces.launcher import Job, Launcher
 from ganlab.interfaces.loss import Loss
@@ -23,6 +23,7 @@ __all__ = [
     "CriticView",
     "Dataset",
     "Diagnostic",
+    "Direction",
     "Evaluator",
     "Features",
     "Findings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ganlab.interfaces.dataset import Dataset
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 else:
     Sample = Callable
 
+Direction = Literal["max", "min"]
+
 
 class Evaluator:
     """Measures a generator by its samples.
@@ -23,9 +25,12 @@ class Evaluator:
     Attributes:
         metric_help: Explanations of its figures by name, for `ganlab config explain`. `<layer>` and the like
             stand for any text.
+        better: Which values of a figure are better, by its name: "max" or "min". One that is left out has no best
+            value, and `compare` draws no conclusion from it.
     """
 
     metric_help: ClassVar[Mapping[str, str]] = {}
+    better: ClassVar[Mapping[str, Direction]] = {}
 
     def evaluate(self, sample: Sample, dataset: Dataset, run: Run | None) -> dict[str, float]:
         """Named figures.

@@ -48,6 +48,7 @@ _STEP = whole()
 _SECONDS = number(0, _ETERNITY).called("a number of seconds")
 _TEXTS = items(TEXT)
 _ENDS = Rule("a list of two numbers or nulls", lambda value: isinstance(value, list) and _are_ends(value))
+_DIRECTION = Rule('"max" or "min"', lambda value: value in ("max", "min"))
 _SIZE = Rule(f"a shape of at most {_MOST_VALUES} values", lambda value: math.prod(value) <= _MOST_VALUES)
 _SHAPE = Rule(
     "a list of whole numbers of at least 1",
@@ -73,6 +74,7 @@ _FIELDS: dict[str, Rule] = {
     "settings": table(SCALAR),
     **dict.fromkeys(("metrics_step", "diverged_at"), null_or(_STEP)),
     "limits": table(_ENDS),
+    "better": table(_DIRECTION),
     "wall_seconds": _SECONDS,
     "timed_from": null_or(fields({"step": _STEP, "seconds": _SECONDS})),
     "best": null_or(fields({"metric": TEXT, "step": _STEP, "value": FIGURE})),

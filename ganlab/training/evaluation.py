@@ -6,14 +6,14 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
-from ganlab.interfaces import Dataset, Evaluator
+from ganlab.interfaces import Dataset, Direction, Evaluator
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
@@ -125,16 +125,18 @@ def measured(
     return figures
 
 
-def declared_limits(
-    names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
-) -> dict[str, list[float | None]]:
-    """The least and the largest value of figures, by their tags, as run.json has them: None stands for no limit.
+def declared(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset) -> dict[str, dict[str, Any]]:
+    """What evaluators say of their figures, by their tags, as run.json has it.
+
+    Returns:
+        `limits`, the least and the largest value, None for no limit; and `better`, "max" or "min".
 
     Raises:
-        ContractError: One of them does not return a dict of pairs of numbers.
+        ContractError: `limits` is not a dict of pairs of numbers, or `better` not one of "max" and "min".
         PluginError: One of them fails.
     """
     limits: dict[str, list[float | None]] = {}
+    better: dict[str, Direction] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "limits"):
             found = evaluator.limits(dataset)
@@ -149,7 +151,14 @@ def declared_limits(
             ) from None
         for figure, ends in pairs.items():
             limits[f"evaluation/{name}/{figure}"] = [end if math.isfinite(end) else None for end in ends]
-    return limits
+        ways = evaluator.better
+        if not isinstance(ways, Mapping) or not all(way in get_args(Direction) for way in ways.values()):
+            raise ContractError(
+                f'Evaluator {name} has better = {ways!r:.80}; it must be a dict of "max" or "min" by a figure\'s name, '
+                "for example {'share': 'max'}."
+            )
+        better |= {f"evaluation/{name}/{figure}": way for figure, way in ways.items()}
+    return {"limits": limits, "better": better}
 
 
 def diagnosed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ganlab_compare.comparison import Comparison
+from ganlab_compare.comparison import Comparison, ranked
 from ganlab_compare.configurations import Configuration
 from ganlab_compare.labels import short_label, shortened, telling, without_common
 from ganlab_compare.metrics import Metric
@@ -16,19 +16,11 @@ def main_metric(comparison: Comparison) -> Metric | None:
 
 
 def best_first(comparison: Comparison) -> tuple[Configuration, ...]:
-    """The rows by their mean of the main metric; after them those with runs that lack a value, or with no value."""
+    """The rows as `ranked` orders them by the main metric; as they are where it has no direction."""
     metric = main_metric(comparison)
     if metric is None or metric.direction is None:
         return comparison.configurations
-    sign = -1 if metric.direction == "max" else 1
-
-    def place(one: Configuration) -> tuple[bool, bool, float]:
-        estimate = comparison.estimates.get((one.label, metric.tag))
-        if estimate is None:
-            return True, True, 0.0
-        return False, estimate.n < len(one.runs), sign * estimate.mean
-
-    return tuple(sorted(comparison.configurations, key=place))
+    return ranked(comparison.configurations, metric.tag, metric.direction, comparison.estimates)
 
 
 def short_names(comparison: Comparison) -> dict[str, str]:

@@ -266,15 +266,26 @@ def _last_values(rows: Sequence[Configuration], tag: str) -> dict[str, list[floa
     return {label: some for label, some in values.items() if some}
 
 
-def _best(rows: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
-    """The configuration with the best mean; one with a run that lacks a finite value only if all have such runs.
+def ranked(
+    rows: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]
+) -> tuple[Configuration, ...]:
+    """Rows by their mean; after them those with a run that lacks a finite value, and last those with no value.
 
     A mean without those runs is one of survivors.
     """
-    known = [one for one in rows if (one.label, tag) in estimates]
-    whole = [one for one in known if estimates[one.label, tag].n == len(one.runs)]
-    means = {one.label: estimates[one.label, tag].mean for one in whole or known}
-    return (max if way == "max" else min)(means, key=lambda label: means[label]) if means else None
+
+    def place(one: Configuration) -> tuple[bool, bool, float]:
+        estimate = estimates.get((one.label, tag))
+        if estimate is None:
+            return True, True, 0.0
+        return False, estimate.n < len(one.runs), estimate.mean * (-1 if way == "max" else 1)
+
+    return tuple(sorted(rows, key=place))
+
+
+def _best(rows: Sequence[Configuration], tag: str, way: str, estimates: dict[tuple[str, str], Estimate]) -> str | None:
+    """The configuration with the best mean; None if none has a value."""
+    return next((one.label for one in ranked(rows, tag, way, estimates) if (one.label, tag) in estimates), None)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ganlab.commands import Direction
 from ganlab.errors import RunError
 from ganlab.files import line
 from ganlab.runs import (
@@ -66,6 +67,7 @@ class RunSummary:
         changes: Changes midway, by `--resume --allow-changes`.
         best_steps: The steps of the best values that metrics.jsonl has.
         limits: The least and the largest value that a figure can have, by its tag.
+        better: `max` or `min` by the tag of a figure: which values are better, as its evaluator declares.
     """
 
     path: Path
@@ -84,6 +86,7 @@ class RunSummary:
     changes: tuple[Change, ...] = ()
     best_steps: dict[str, int] = field(default_factory=dict)
     limits: dict[str, tuple[float, float]] = field(default_factory=dict)
+    better: dict[str, Direction] = field(default_factory=dict)
 
     @property
     def steps_per_second(self) -> float | None:
@@ -159,6 +162,7 @@ def read_run(path: Path) -> RunSummary:
         warnings=warnings_of(info),
         changes=changes_of(info),
         limits={tag: limits_of(info, tag) for tag in info.get("limits", {})},
+        better=info.get("better", {}),
     )
 
 

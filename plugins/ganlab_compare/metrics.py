@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from ganlab.commands import Direction, better_direction, listed
+from ganlab.commands import Direction, listed
 from ganlab.errors import ConfigError
 from ganlab.runs import METRICS
 from ganlab.telemetry import logged_tags
@@ -39,7 +39,7 @@ class Metric:
     direction: Direction | None
 
 
-def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tuple[str, ...]]:
+def default_metrics(runs: Sequence[RunSummary]) -> tuple[tuple[Metric, ...], tuple[str, ...]]:
     """The evaluators' figures and the critic's estimate, six at most.
 
     Args:
@@ -53,7 +53,7 @@ def default_metrics(runs: Iterable[RunSummary]) -> tuple[tuple[Metric, ...], tup
     estimate = [_ESTIMATE] if _ESTIMATE in tags else []
     room = _COLUMNS - len(estimate)
     chosen = figures[:room] + estimate or [tag for tag in tags if "/" in tag][:_COLUMNS]
-    return tuple(Metric(tag, better_direction(tag)) for tag in chosen), tuple(figures[room:])
+    return tuple(Metric(tag, _better(tag, runs)) for tag in chosen), tuple(figures[room:])
 
 
 def named_metrics(names: Sequence[str], runs: Sequence[RunSummary]) -> tuple[Metric, ...]:
@@ -87,7 +87,13 @@ def _requested(text: str, runs: Sequence[RunSummary]) -> Metric:
             f"The metric {text!r} ends in {way!r}: after its colon must be max or min, for the values that are better. "
             f"Write {name}:max or {name}:min."
         ) from None
-    return Metric(tag, better_direction(tag))
+    return Metric(tag, _better(tag, runs))
+
+
+def _better(tag: str, runs: Iterable[RunSummary]) -> Direction | None:
+    """The direction that runs with such a figure declare; None if they do not agree."""
+    ways = {run.better[tag] for run in runs if tag in run.better}
+    return ways.pop() if len(ways) == 1 else None
 
 
 def _find(name: str, runs: Sequence[RunSummary]) -> str:

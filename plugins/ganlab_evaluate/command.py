@@ -142,7 +142,7 @@ def evaluate(
         )
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
-        from ganlab.engine import declared_limits, diagnosed, find_checkpoint, make, unique_names
+        from ganlab.engine import declared, diagnosed, find_checkpoint, make, unique_names
 
         step = find_checkpoint(measured, checkpoint).step
         if save and step != find_checkpoint(measured).step:
@@ -158,9 +158,9 @@ def evaluate(
             if save:
                 others = [one for one in complaints_of(measured.info) or () if name_of_complaint(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
-                limits = declared_limits(unique_names(made), made, make(recipe.arguments["dataset"]))
-                limits = {**(measured.info.get("limits") or {}), **limits}
-                measured.update(evaluation=figures_now, limits=limits, health=[*others, *wrong])
+                said = declared(unique_names(made), made, make(recipe.arguments["dataset"]))
+                said = {key: {**(measured.info.get(key) or {}), **of_figures} for key, of_figures in said.items()}
+                measured.update(evaluation=figures_now, **said, health=[*others, *wrong])
     if as_json:
         say_json({"run": str(run), "step": step, "evaluation": figures, "health": wrong})
     else:

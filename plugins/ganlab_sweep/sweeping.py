@@ -160,7 +160,7 @@ def planned_sweep(request: Request) -> Plan:
         tag = check_logged(request.objective, configurations.recipes)
         if search.needs_objective:
             _check_each(tag, configurations.recipes)
-        larger = way not in ("min", "max") and better_direction(tag) == "max"
+        larger = way not in ("min", "max") and better_direction(tag, configurations.recipes) == "max"
         request = replace(request, objective=tag, maximize=request.maximize or larger)
     known = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))

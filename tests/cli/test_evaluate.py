@@ -91,7 +91,7 @@ def test_saving_adds_the_figures_of_the_newest_checkpoint(copy):
     found = figures(command("evaluate", copy, "--evaluator", "exact_w1", "--save", "--json"))
     after = lab.Run(copy).info
     assert after["evaluation"] == {**before["evaluation"], **found}
-    assert {name for name in before if before[name] != after[name]} - {"process"} == {"evaluation", "limits"}
+    assert {name for name in before if before[name] != after[name]} - {"process"} == {"better", "evaluation", "limits"}
     message = command("evaluate", copy, "--checkpoint", 2, "--save", code=2)
     assert "--save is only for the newest checkpoint" in message
     assert lab.Run(copy).info == after

@@ -25,6 +25,9 @@ SETTINGS = {
     "constraints.gradient_penalty.weight": 10.0,
 }
 WEIGHT = "constraints.gradient_penalty.weight"
+BETTER = {f"evaluation/{name}/distance": "min" for name in ("exact_w1", "kid")} | {
+    f"evaluation/mode_coverage/{name}": way for name, way in [("modes", "max"), ("high_quality", "max")]
+}
 
 
 def write_run(
@@ -79,6 +82,7 @@ def write_run(
             "metrics": {tag: values[-1] for tag, values in metrics.items() if len(values)},
             "evaluation": {name: values[-1] for name, values in evaluation.items() if len(values)},
             "diagnostics": {},
+            "better": BETTER,
             "wall_seconds": wall_seconds,
             "provenance": {
                 "started": started,

@@ -22,6 +22,7 @@ import ganlab
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
+LIMITS = "test_figures_are_within_their_limits"
 OWN = "test_it_draws_and_keeps_nothing_of_its_own"
 
 
@@ -59,12 +60,8 @@ WRONG = [
     (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
     (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),
     (wrong.NanEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", "'ratio': nan; .* finite"),
-    (
-        wrong.LimitedEvaluator,
-        EvaluatorConformance,
-        "test_figures_are_within_their_limits",
-        "50.0, outside of its limits",
-    ),
+    (wrong.LimitedEvaluator, EvaluatorConformance, LIMITS, "50.0, outside of its limits"),
+    (wrong.MisspeltEvaluator, EvaluatorConformance, LIMITS, "better names shares, none of which"),
     (wrong.ClipsPerReplica, OptimizerConformance, TWO, "acts on each replica's own gradient before the sum"),
     (wrong.Climbs, OptimizerConformance, "test_it_descends", "From 14 .* not down"),
     (forgotten, OptimizerConformance, "test_it_is_made_anew_from_its_configuration", "get_config must hold every arg"),

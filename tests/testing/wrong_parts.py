@@ -1,6 +1,7 @@
 """Components that break their contracts, each in one way."""
 
 import time
+from typing import ClassVar
 
 import keras
 import numpy as np
@@ -285,11 +286,19 @@ class NanEvaluator(ganlab.Evaluator):
 class LimitedEvaluator(ganlab.Evaluator):
     """Takes a percentage for a share."""
 
+    better: ClassVar = {"share": "max"}
+
     def evaluate(self, sample, dataset, run):
         return {"share": 50.0}
 
     def limits(self, dataset):
         return {"share": (0.0, 1.0)}
+
+
+class MisspeltEvaluator(LimitedEvaluator):
+    """Says of a figure that it does not return that larger values are better."""
+
+    better: ClassVar = {"shares": "max"}
 
 
 class Forgotten(keras.optimizers.SGD):

@@ -1,13 +1,15 @@
 """The best checkpoint that stays, and weights that come from another run."""
 
 import json
+from typing import ClassVar
 
 import numpy as np
 import pytest
+from ganlab_compare.metrics import Metric
 from small import constraint, sgd, small, values
 
 import ganlab
-from ganlab.errors import ConfigError, RunError
+from ganlab.errors import ConfigError, ContractError, RunError
 from ganlab.run import train
 from ganlab.telemetry import Record
 from ganlab.training.actions import Moment
@@ -24,6 +26,8 @@ METRIC = "evaluation/figured/figure"
 
 class Figured(ganlab.Evaluator):
     """Returns given figures, one for each evaluation; the first is that of the trial before training."""
+
+    better: ClassVar = {"figure": "min"}
 
     def __init__(self, figures):
         self.figures, self.calls = figures, -1
@@ -51,6 +55,15 @@ def test_the_best_checkpoint_stays_beside_the_newest(best):
     # Step 4 was the best, and 10 equalled it; checkpoints are of 2 (the best then), 4, 8, 12 and 16.
     assert kept(best) == [4, 8, 12, 16]
     assert best.info["best"] == {"metric": METRIC, "step": 4, "value": 1.0}
+    assert [one for one in ganlab.compare(best.path).metrics if one.direction] == [Metric(METRIC, "min")]
+
+
+@pytest.mark.parametrize("better", [None, ["figure"], {"figure": "least"}, {"figure": ["min"]}])
+def test_a_direction_is_max_or_min(tmp_path, better):
+    odd = Figured([1.0])
+    odd.better = better
+    with pytest.raises(ContractError, match=r"Evaluator figured has better = .*; it must be a dict of"):
+        train(small(0, evaluators=[odd], steps=1), tmp_path / "run")
 
 
 def test_best_names_a_checkpoint(best):

@@ -38,6 +38,7 @@ class LabelAccuracy(OverFeatures):
     }
 
     possible: ClassVar[Possible] = dict.fromkeys(("accuracy", "worst_class", "real_accuracy"), SHARE)
+    better: ClassVar = {"accuracy": "max", "worst_class": "max"}
 
     def __init__(
         self,
@@ -102,6 +103,7 @@ class ClassFrechetDistance(OverFeatures):
     }
 
     possible: ClassVar[Possible] = dict.fromkeys(("distance", "worst_class", "real_against_real"), FROM_ZERO)
+    better: ClassVar = {"distance": "min", "worst_class": "min"}
 
     def __init__(
         self,

@@ -32,6 +32,7 @@ class ClassifierScore(OverFeatures):
     }
 
     possible: ClassVar[Possible] = dict.fromkeys(("score", "real_score"), FROM_ONE)
+    better: ClassVar = {"score": "max"}
 
     def __init__(
         self,

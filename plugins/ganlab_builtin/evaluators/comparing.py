@@ -86,6 +86,7 @@ class Distance(OverFeatures):
 
     name: ClassVar[str]
     possible: ClassVar[Possible] = dict.fromkeys(("distance", "real_against_real"), FROM_ZERO)
+    better: ClassVar = {"distance": "min"}
 
     def __init__(
         self,

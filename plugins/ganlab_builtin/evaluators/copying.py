@@ -132,6 +132,7 @@ class FeatureLikelihood(_BesideHeldOut):
     }
 
     name: ClassVar[str] = "fld"
+    better: ClassVar = {"distance": "min"}
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures, `distance` and `gap`; NaN for samples that are not finite.

@@ -32,6 +32,7 @@ class ConditionAccuracy(ganlab.Evaluator):
         ),
         "spread_error": "The same difference of standard deviations.",
     }
+    better: ClassVar = {"correlation": "max", "mean_error": "min", "spread_error": "min"}
 
     def __init__(
         self,
@@ -105,6 +106,7 @@ class Reconstruction(ganlab.Evaluator):
         "squared_error": "The mean squared difference.",
         "cosine": "The mean cosine of the angle between the ways from a source to its sample and to its example.",
     }
+    better: ClassVar = {"absolute_error": "min", "squared_error": "min", "cosine": "max"}
 
     def __init__(
         self,
@@ -166,6 +168,7 @@ class CycleError(Reconstruction):
         "error": "The mean absolute difference of an example's values from what is made of the source made of it.",
         "source_error": "The same of a source and what the way back makes of the sample made from it.",
     }
+    better: ClassVar = {"error": "min", "source_error": "min"}
 
     def evaluate(self, sample: Any, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
         """The figures, `error` and `source_error`.

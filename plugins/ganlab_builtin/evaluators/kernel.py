@@ -111,6 +111,7 @@ class VendiScore(Distance):
     }
 
     possible: ClassVar[Possible] = dict.fromkeys(("score", "real_score"), FROM_ONE)
+    better: ClassVar = {"score": "max"}
     name: ClassVar[str] = "vendi_score"
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:

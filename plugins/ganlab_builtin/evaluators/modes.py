@@ -36,6 +36,7 @@ class ModeCoverage(ganlab.Evaluator):
             "modes, log k over one or none of k."
         ),
     }
+    better: ClassVar = {"modes": "max", "high_quality": "max", "reverse_kl": "min"}
 
     def __init__(
         self,

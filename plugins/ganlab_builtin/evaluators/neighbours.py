@@ -110,6 +110,7 @@ class PrecisionRecall(_ByNeighbours):
 
     name: ClassVar[str] = "precision_recall"
     possible: ClassVar[Possible] = dict.fromkeys(("precision", "recall", "real_precision"), SHARE)
+    better: ClassVar = {"precision": "max", "recall": "max"}
 
     def _points(self, drawn: Compared, radii: np.ndarray) -> dict[str, np.ndarray]:
         return {
@@ -141,6 +142,7 @@ class DensityCoverage(_ByNeighbours):
     )
 
     name: ClassVar[str] = "density_coverage"
+    better: ClassVar = {"coverage": "max"}
     possible: ClassVar[Possible] = {
         **dict.fromkeys(("density", "real_density"), FROM_ZERO),
         **dict.fromkeys(("coverage", "real_coverage"), SHARE),

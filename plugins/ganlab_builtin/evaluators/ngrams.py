@@ -26,6 +26,7 @@ class NGrams(ganlab.Evaluator):
     metric_help: ClassVar[dict[str, str]] = {
         "js<n>": "The divergence in bits of the distributions of n characters in a row: 0 is best, 1 is worst.",
     }
+    better: ClassVar = {f"js{n}": "min" for n in range(1, 9)}
 
     def __init__(
         self,

@@ -60,6 +60,10 @@ class PublishedScores(OverFeatures):
         "real_examples": "How many examples of the dataset they were measured against.",
     }
 
+    better: ClassVar = {
+        **dict.fromkeys(("frechet_distance", "kernel_distance"), "min"),
+        **dict.fromkeys(("inception_score", "precision", "recall", "coverage"), "max"),
+    }
     possible: ClassVar[Possible] = {
         **dict.fromkeys(("frechet_distance", "density"), FROM_ZERO),
         "inception_score": FROM_ONE,

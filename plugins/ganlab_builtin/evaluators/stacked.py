@@ -38,6 +38,7 @@ class StackedModes(OverFeatures):
         "real_modes": "The number of modes that as many real examples show to the classifier.",
         "real_reverse_kl": "The same divergence of as many real examples: what a perfect generator would get.",
     }
+    better: ClassVar = {"modes": "max", "reverse_kl": "min"}
 
     def __init__(
         self,

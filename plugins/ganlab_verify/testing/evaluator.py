@@ -128,11 +128,12 @@ class EvaluatorConformance(Conformance):
 
     @check()
     def test_figures_are_within_their_limits(self) -> None:
-        """`limits` names figures, and each is within its own but for rounding."""
-        figures = self._figures()
-        limits = self.make().limits(self.once("dataset", self._accepted))
-        if limits and not limits.keys() & figures.keys():
-            fail(f"limits names {', '.join(limits)}, none of which is a figure: {', '.join(figures)}.")
+        """`limits` and `better` name figures, and each is within its limits but for rounding."""
+        figures, evaluator = self._figures(), self.make()
+        limits = evaluator.limits(self.once("dataset", self._accepted))
+        for of, names in (("limits", limits), ("better", evaluator.better)):
+            if names and not set(names) & figures.keys():
+                fail(f"{of} names {', '.join(names)}, none of which is a figure: {', '.join(figures)}.")
         for name in limits.keys() & figures.keys():
             (low, high), value = limits[name], figures[name]
             room = 1e-6 * max(1.0, abs(value))
