@@ -276,6 +276,7 @@ def test_decompression_bomb_is_refused_before_it_is_written(tmp_path):
     assert unarchive(path, tmp_path / "runs", Limits(expansion=None)) == [tmp_path / "runs" / "one"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extensions", "message"),
     [

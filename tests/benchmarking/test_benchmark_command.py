@@ -112,6 +112,7 @@ def test_a_refused_constraint_is_listed_with_its_reason_and_stops_nothing(here, 
     assert found[GP]["tasks"]["w1"]["status"] == "completed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_stopped_benchmark_resumes_where_it_was(here, pretended, number, code):
     pretended["raise"] = {2: number}
@@ -205,6 +206,7 @@ FILES = (
 )
 
 
+@pytest.mark.slow
 def test_a_task_whose_files_are_missing_is_skipped_with_a_word_until_they_are_there(here, pretended):
     figure = 'figures.loss = { metric = "critic/loss", better = "lower" }\nreport = [{ name = "x" }]\n'
     own = f'\n[tasks.own]\ntuned_by = "w1"\nexperiment = "tiny.gin"\nsteps = 10\nseeds = [0]\n{FILES}{figure}'

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 import ganlab
 from ganlab.cli import cli
 
+pytestmark = pytest.mark.slow
+
 PAIR = """
 include 'paper/min_funnels.gin'
 dims = 2
@@ -68,7 +70,6 @@ def test_more_confidence_is_wider(pair):
     assert sure["upper"] > usual["upper"]
 
 
-@pytest.mark.slow
 def test_a_finite_dataset_is_the_distribution_itself(trained):
     run = trained(DIGITS)
     found = json.loads(certified(run, "--json", "--samples", "512"))
@@ -102,7 +103,6 @@ def test_mistakes(pair):
         ganlab.Run(pair).certify_distance(samples=3)
 
 
-@pytest.mark.slow
 def test_a_critic_without_a_certificate_does_not_matter(trained):
     text = PAIR.replace("polar_projection", "gradient_normalization")
     found = json.loads(certified(trained(text), "--json"))

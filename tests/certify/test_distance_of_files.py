@@ -98,6 +98,7 @@ def test_the_distance_lies_inside_for_most_pairs(seeds):
     assert sum(held) >= stats.binom.ppf(0.001, len(held), 0.95)
 
 
+@pytest.mark.slow
 def test_an_interval_is_as_wide_as_one_of_a_run_that_draws_half_as_many():
     x, y, truth = shifted(LAWS["uniform"], 1)(random := np.random.default_rng(0), 2048)
     found = sample_distance(x, y, box=(-1, 4)).interval

@@ -39,6 +39,7 @@ def atoms(random, n):
 CASES = {"line": (line, 1 / 3, 1.5, {}), "rays": (rays, RAYS, 12.0, NORM), "atoms": (atoms, 0.2, 4.0, {})}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_distance_lies_inside_in_all_but_a_few_of_200_trials(case):
     draw, truth, diameter, functions = CASES[case]

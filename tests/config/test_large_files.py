@@ -26,6 +26,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", REPEATED)
 @pytest.mark.parametrize("size", [SIZE, 99_000])
 def test_any_file_is_read_or_refused_within_seconds(tmp_path, kind, size):

@@ -159,6 +159,7 @@ def test_a_folder_of_nothing_but_broken_files_is_refused_even_so(tmp_path):
         ImageFolder(path=str(tmp_path), size=8, skip_broken=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])
 def test_truncated_files_of_every_format_are_found_and_whole_ones_are_not(name, tmp_path):
     save(tmp_path / name, picture(16, 16))

@@ -113,6 +113,7 @@ def test_crop_comes_before_resizing(tfds, through_pipeline):
     np.testing.assert_allclose(through_pipeline(images, [0, 1, 2], batch=3), expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_random_squares_are_those_of_tensorflow():
     height, width, count = 40, 56, 600
     image = tf.constant(np.stack(np.meshgrid(range(height), range(width), indexing="ij"), axis=-1))

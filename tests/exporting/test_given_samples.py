@@ -11,6 +11,8 @@ import ganlab as lab
 from ganlab import exporting
 from ganlab.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 PLUGIN = '''
 import ganlab
 from ganlab.functional import example_normal

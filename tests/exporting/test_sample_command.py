@@ -12,6 +12,7 @@ from PIL import Image
 import ganlab as lab
 
 
+@pytest.mark.slow
 def test_picture_equals_the_one_of_training(ganlab, digits, tmp_path):
     output = ganlab("sample", digits, "-o", "grid.png")
     assert output == "Wrote grid.png: 64 samples of seed 3 at step 4.\n"

@@ -27,6 +27,7 @@ def texts(trained):
     return trained(TEXTS)
 
 
+@pytest.mark.slow
 def test_pictures_and_texts_are_those_of_the_dataset(ganlab, texts, tmp_path):
     ganlab("sample", texts, "-o", "page.png")
     assert (tmp_path / "page.png").read_bytes() == (texts / "samples" / "step-00000004.png").read_bytes()

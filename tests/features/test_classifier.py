@@ -120,6 +120,7 @@ def test_accuracy_counts_every_held_out_example_once(replicas, cpus, monkeypatch
     assert found == pytest.approx(right.sum() / 11)
 
 
+@pytest.mark.slow
 def test_the_seed_alone_decides(tmp_path, monkeypatch):
     found = []
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
@@ -144,6 +145,7 @@ def test_shifts_move_images_and_continue_their_edges():
     np.testing.assert_array_equal(training.shifted(image, 0, np.random.default_rng(0)), image)
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_once_for_its_data_and_its_settings(cache, monkeypatch):
     trainings = []
     really = training.train

@@ -71,7 +71,7 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("share", [3, pytest.param(1, marks=pytest.mark.slow)], ids=["a third", "all"])
+@pytest.mark.parametrize("share", [10, pytest.param(1, marks=pytest.mark.slow)], ids=["a tenth", "all"])
 @pytest.mark.parametrize("name", TARGETS)
 def test_readers_raise_only_ganlab_errors(name, share):
     assert examples(name, COUNTS[name] // share) == COUNTS[name] // share

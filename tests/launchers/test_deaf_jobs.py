@@ -11,6 +11,8 @@ from jobs import alive, parent, status, sweep, until
 
 import ganlab
 
+pytestmark = pytest.mark.slow
+
 # Ignores everything but SIGKILL, and so does the process that it starts.
 DEAF = """
 import os, signal, sys, time
@@ -27,7 +29,7 @@ while True:
     time.sleep(10)
 """
 
-LAUNCHERS = [("local", {}), ("submitit", {"cluster": "local"}), pytest.param(("ray", {}), marks=pytest.mark.slow)]
+LAUNCHERS = [("local", {}), ("submitit", {"cluster": "local"}), ("ray", {})]
 
 
 @pytest.fixture(params=LAUNCHERS, ids=lambda param: param[0])

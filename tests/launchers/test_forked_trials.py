@@ -10,7 +10,7 @@ from jobs import SAVING, SWEEP, alive, parent, status, until
 
 import ganlab
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Trials are forked on Linux alone.")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="Trials are forked on Linux alone.")]
 
 # A command of `python -P -m ganlab` that executes the file named by its argument.
 PLUGIN = """
@@ -136,7 +136,6 @@ def test_a_missing_folder_is_an_error(launcher, tmp_path):
         )
 
 
-@pytest.mark.slow
 def test_the_death_of_the_server_asks_its_trials_to_save_and_starts_the_next_as_a_process(tmp_path):
     launcher = ganlab.component("launchers", "local")(grace_seconds=5.0)
     job = started(launcher, tmp_path, SAVING)
@@ -150,7 +149,6 @@ def test_the_death_of_the_server_asks_its_trials_to_save_and_starts_the_next_as_
     launcher.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("code", "how", "expected"), [(SAVING, "stop", 143), (DEAF, "stop", 143), (DEAF, "kill", 137)])
 def test_trials_of_a_stopped_server_end_when_asked_to(tmp_path, code, how, expected):
     launcher = ganlab.component("launchers", "local")(grace_seconds=1.0)
@@ -165,7 +163,6 @@ def test_trials_of_a_stopped_server_end_when_asked_to(tmp_path, code, how, expec
     assert not alive(server)
 
 
-@pytest.mark.slow
 def test_where_tensorflow_cannot_be_imported_trials_are_processes_that_say_so(tmp_path, monkeypatch):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "tensorflow.py").write_text("raise ImportError('broken on purpose')")
@@ -177,7 +174,6 @@ def test_where_tensorflow_cannot_be_imported_trials_are_processes_that_say_so(tm
     launcher.close()
 
 
-@pytest.mark.slow
 def test_waiting_ends_with_the_trial(tmp_path):
     (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
     (tmp_path / "job.py").write_text("import time; time.sleep(0.5)")
@@ -195,7 +191,6 @@ def test_waiting_ends_with_the_trial(tmp_path):
         launcher.close()
 
 
-@pytest.mark.slow
 def test_none_outlives_a_sweep_that_was_killed(tmp_path):
     (tmp_path / "ganlab_plugins.py").write_text(PLUGIN)
     (tmp_path / "job.py").write_text(SAVING)

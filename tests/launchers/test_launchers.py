@@ -18,7 +18,7 @@ print("an error", file=sys.stderr)
 sys.exit(int(os.environ["STATUS"]))
 """
 
-LAUNCHERS = ["local", "submitit", "slurm", pytest.param("ray", marks=pytest.mark.slow)]
+LAUNCHERS = ["local", *(pytest.param(name, marks=pytest.mark.slow) for name in ("submitit", "slurm", "ray"))]
 
 
 @pytest.fixture(params=LAUNCHERS)
@@ -50,6 +50,7 @@ def test_the_exit_status_after_a_signal_is_128_plus_its_number(launcher, tried):
     assert status(tried(launcher, "import os; os.kill(os.getpid(), 9)")) == 137
 
 
+@pytest.mark.slow
 def test_a_job_that_is_stopped_saves_first(launcher, tried, wait_for_log):
     job = tried(launcher, SAVING)
     wait_for_log("is training")
@@ -61,24 +62,27 @@ def test_a_job_that_is_stopped_saves_first(launcher, tried, wait_for_log):
     job.stop()  # one that has ended is left alone
 
 
+@pytest.mark.slow
 def test_a_job_that_is_stopped_at_once_ends_as_if_it_had_begun(launcher, tried):
     job = tried(launcher, "import time; time.sleep(60)")
     job.stop()
     assert status(job) == 143
 
 
+@pytest.mark.slow
 def test_a_missing_command_is_reported_in_the_log(launcher, tmp_path, wait_for_log):
     job = launcher.start(["/no/such/python"], environment={}, folder=tmp_path, log=tmp_path / "log.txt")
     assert status(job) == 127
     assert wait_for_log("cannot be started") == "/no/such/python cannot be started: No such file or directory.\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
         ("local", {}),
         ("submitit", {"cluster": "local", "orphan_seconds": 3}),
-        pytest.param("ray", {}, marks=pytest.mark.slow),
+        ("ray", {}),
     ],
 )
 def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, wait_for_log):
@@ -93,6 +97,7 @@ def test_no_job_outlives_a_sweep_that_was_killed(name, arguments, tmp_path, wait
         assert "saved" in (tmp_path / "log.txt").read_text()
 
 
+@pytest.mark.slow
 def test_ctrl_c_at_the_terminal_reaches_only_the_sweep(tmp_path, wait_for_log):
     pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
     # As a terminal does it: SIGINT to every process in the sweep's process group.

@@ -27,6 +27,7 @@ sys.exit(guard.guard(os.getppid(), 30.0, lambda: time.sleep(60)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_while_a_trial_is_forked_is_not_lost(number):
     command = [sys.executable, "-I", "-S", "-c", SCRIPT, os.path.dirname(guard.__file__)]

@@ -13,6 +13,7 @@ from jobs import status
 import ganlab
 
 pytest.importorskip("submitit", reason="submitit is of the extra [slurm]")
+pytestmark = pytest.mark.slow
 
 SLEEPS = "import time; print('is training', flush=True); time.sleep(60)"
 

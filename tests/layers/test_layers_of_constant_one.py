@@ -287,6 +287,7 @@ def test_no_pair_is_steeper_than_the_constant(name):
     assert STEEP.get(name, 0.6) < found <= 1 + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SOME_QUICK)
 def test_penalty_gradients_agree_with_central_differences(name):
     kind, arguments, shape = CASES[name]

@@ -26,6 +26,7 @@ def test_a_batch_that_does_not_divide_is_named_and_so_is_each_part_of_the_work()
     assert told == ["Tracing the step.", "Planning for h100:3 (1 of 2).", "Planning for h100:4 (2 of 2)."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("params", "expected"), [(SMALL, []), (NORMALIZED, ["microbatches"])])
 def test_settings_that_the_experiment_refuses_are_found(params, expected):
     settings = {"microbatches": 2, "rematerialize": True}

@@ -64,6 +64,7 @@ def offered(name, option, run):
         return [item.value for item in completing._completed(completing.completer(command, parameter), context, "")]
 
 
+@pytest.mark.slow
 def test_commands_show_the_valid_run_beside_a_hostile_one(runs, tmp_path):
     sound, odd = runs / "digits" / SOUND, runs / "digits" / ODD
     listed = ganlab("runs", "list", runs)

@@ -54,6 +54,7 @@ def test_every_path_of_the_command_line_is_checked():
     assert found > 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

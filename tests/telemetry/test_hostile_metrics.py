@@ -50,6 +50,7 @@ READERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("content", CONTENTS)
 def test_hostile_file_is_read_within_seconds(tmp_path, content, reader):

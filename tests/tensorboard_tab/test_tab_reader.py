@@ -28,6 +28,7 @@ def read(file, *tags):
     return {tag: list(file.metrics[tag].series().values) for tag in tags}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [None, 15 << 20], ids=["one line", "many lines"])
 def test_sparse_file_is_one_problem_and_delays_nothing(tmp_path, every):
     run = tmp_path / "run"
@@ -132,6 +133,7 @@ def test_long_file_is_previewed_then_read_in_the_background(tmp_path):
     assert store.metrics(path, ["a"], time.monotonic() + 0.1)["a"].rows == 8000
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_forgetting_the_oldest(tmp_path, monkeypatch):
     monkeypatch.setattr(store_module, "_MOST_BYTES", 1)
     store = Store(lambda: [tmp_path])

@@ -25,6 +25,8 @@ from ganlab.runs import create_run
 from ganlab.telemetry import Record
 from ganlab.telemetry.tensorboard_writer import TensorBoardWriter
 
+pytestmark = pytest.mark.slow
+
 SHARED = {"dataset": "digits", "experiment.batch_size": 64, "experiment.steps": 2}
 
 

@@ -12,7 +12,7 @@ from right_constraints import NeedsNoise, Nothing
 
 import ganlab
 
-pytestmark = pytest.mark.usefixtures("cpus")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 PURE, SHAPES, ROWS = "test_methods_are_pure_functions", "test_shapes_and_dtypes", "test_rows_are_independent"
 TWO, FOUR = "test_two_replicas_train_as_one_device", "test_four_replicas_train_as_one_device"
@@ -115,7 +115,6 @@ def test_a_local_statistic_is_explained_when_replicas_differ_from_one_device():
     assert re.search(r"The state \['deviation'\] differs between replicas.*replica.mean", words(outcome))
 
 
-@pytest.mark.slow
 def test_a_penalty_that_depends_on_the_replicas_examples_is_explained_by_its_factor():
     outcome = outcomes(conformance(wrong.DividedByTheLocalBatch), only=[FOUR])[FOUR]
     assert "The penalty is 4 times what it is on one device: it is divided by" in words(outcome)

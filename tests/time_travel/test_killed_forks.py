@@ -12,6 +12,8 @@ from ganlab.runs import find_runs
 from ganlab.runs.resuming import check_resumable
 from ganlab.training.checkpoints import Checkpoints
 
+pytestmark = pytest.mark.slow
+
 # What Python reports before it makes, opens, renames or removes a file.
 OPERATIONS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate"}
 
@@ -92,7 +94,6 @@ def test_a_fork_without_a_sound_checkpoint_is_refused(moments, tmp_path, lost):
     assert left.info["status"] == "interrupted"
 
 
-@pytest.mark.slow
 def test_a_run_begins_again_with_the_weights_that_it_began_with(run, tmp_path, cpus):
     other = tmp_path / "other"
     shutil.copytree(run.path, other)

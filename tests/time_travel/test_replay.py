@@ -106,6 +106,7 @@ def test_a_step_that_a_run_has_not_is_refused(run, step):
         run.replay(step)
 
 
+@pytest.mark.slow
 def test_a_fork_without_changes_is_its_parent(run, tmp_path):
     twin = run.fork(tmp_path / "twin", at=11)
     assert (twin.path / "metrics.jsonl").read_bytes() == (run.path / "metrics.jsonl").read_bytes()

@@ -62,6 +62,7 @@ def test_without_an_earlier_commit_the_change_is_unknown(tool, repository, monke
 
 
 # A changed file, a folder with tests near it, and one without.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "near", "not_near"),
     [

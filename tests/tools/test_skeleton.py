@@ -55,6 +55,7 @@ def test_products_within_a_loop_are_refused():
         skeleton.products_of(graph_of(function, [4, 4]))
 
 
+@pytest.mark.slow
 def test_an_iteration_of_the_mlp_has_its_products_by_hand():
     products = skeleton.products_of(skeleton.iteration_of(cases.mlp(width=8, batch_size=4)))
     # An update of the critic: its samples 4; real and fake 4 each, the points between them 3, their slope 4; back from

@@ -199,6 +199,7 @@ def test_a_command_that_hangs_is_ended(tmp_path, monkeypatch):
         Notify("sleep 20").ganlab_run_end(run=ganlab.Run(made_run(tmp_path)), status="completed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "ends"),
     [

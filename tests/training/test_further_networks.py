@@ -108,6 +108,7 @@ def test_twenty_updates_are_those_of_a_loop_by_hand(one, replicas):
     assert max(np.abs(after[name]).max() for name in after if name.startswith("second/weights/")) == np.float32(LIMIT)
 
 
+@pytest.mark.slow
 @computed
 def test_they_train_the_same_however_they_are_computed(one, replicas, changed):
     assert_same(one, trained(replicas, **parts(**changed)))

@@ -137,6 +137,7 @@ def test_twenty_updates_are_those_of_a_loop_by_hand(replicas, critic_steps):
     assert max(np.abs(plain.values[name] - value).max() for name, value in expected.items()) > 1e-3
 
 
+@pytest.mark.slow
 @computed
 def test_they_train_the_same_however_they_are_computed(one, replicas, changed):
     assert_same(one, trained(replicas, **parts(**changed)))

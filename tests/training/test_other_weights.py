@@ -224,9 +224,8 @@ class Asking(ganlab.Loss):
         return -fake_scores
 
 
-@pytest.mark.parametrize(
-    "every", [pytest.param(1, marks=pytest.mark.slow), 2]
-)  # the second makes networks inside tf.cond
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [1, 2])  # the second makes networks inside tf.cond
 def test_constraints_reparameterize_and_wrap_other_weights_as_their_own(every):
     both = {"constraints": [Reporting(every)], "generator_constraints": [Reporting(every)]}
     run = trained(2, count=1, architecture=Layers(), loss=Asking(), **both)
@@ -256,6 +255,7 @@ def test_constraints_reparameterize_and_wrap_other_weights_as_their_own(every):
             np.testing.assert_allclose(found[tag], value, rtol=2e-6, atol=1e-6, err_msg=tag)
 
 
+@pytest.mark.slow
 def test_a_witness_takes_the_place_of_the_score_with_other_weights_too():
     mlp = ganlab.component("architectures", "mlp")(width=8, depth=2, latent_dim=3, embedding_dim=4)
     run = trained(0, count=1, architecture=mlp, loss=loss("cramer"), constraints=[Compared()]).reduced()

@@ -30,6 +30,7 @@ def test_a_trace_is_written_and_changes_nothing(plain, tmp_path, wanted, capsys)
     assert "Profile: " in "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_a_span_that_training_does_not_reach_is_said(plain, tmp_path, capsys):
     run = ganlab.train(small(2, steps=8), tmp_path / "run", profile="8..9", console=True)
     assert not (run.path / "plugins").exists()

@@ -242,6 +242,7 @@ def test_full_disk_at_the_start_is_one_sentence(brief, tmp_path, monkeypatch):
     assert brief.train(run.path, resume=True).info["status"] == "completed"
 
 
+@pytest.mark.slow
 def test_clock_set_back_keeps_rows_and_events_in_order(tmp_path, monkeypatch):
     hours = itertools.count(2_000_000_000, -3600)
     monkeypatch.setattr(time, "time", lambda: float(next(hours)))
@@ -295,6 +296,7 @@ def test_resumed_run_warns_like_an_uninterrupted_one(warning, warned, tmp_path, 
     assert_warned_as(warning.train(tmp_path / "run", resume=True), warned)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [["step-00000004", "step-00000008"], []], ids=["from before", "from the start"])
 def test_a_killed_run_warns_again(warning, warned, tmp_path, kept):
     # run.json already has the warning, and its text is cut.

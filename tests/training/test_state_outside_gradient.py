@@ -113,6 +113,7 @@ def test_a_penalty_over_a_state_of_the_weights(eagerly, mode, every):
         np.testing.assert_allclose(after[name], value, rtol=2e-5, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_reparameterization_by_a_state_of_the_weights(eagerly, mode):
     eagerly(mode == "eager")

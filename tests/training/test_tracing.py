@@ -79,6 +79,7 @@ def test_shared_traces_train_as_separate_ones_do(cpus, replicas):
     assert np.ptp(rows[:, :, tags.index("constraints/r1/slope")]) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replicas", [0, 2])
 @pytest.mark.parametrize("python", [False, True])
 def test_chunks_of_any_length_share_one_graph(cpus, monkeypatch, replicas, python):

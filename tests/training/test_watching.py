@@ -139,6 +139,7 @@ def test_a_signal_that_a_plugin_swallows_ends_the_process_from_outside(ended):
     assert "and ignores SIGTERM: saving the run and exiting without it" in said[0]
 
 
+@pytest.mark.slow
 def test_a_signal_that_came_to_nothing_is_sent_again(ended, monkeypatch):
     monkeypatch.setattr(watchdog, "STOPPING_SECONDS", 10.0)
     with signals() as received:
@@ -158,6 +159,7 @@ def test_a_signal_that_came_to_nothing_is_sent_again(ended, monkeypatch):
     assert (ended, received.received) == ([], [signal.SIGTERM])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_limit_that_a_plugin_swallows_ends_the_process_from_outside(ended, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.1")

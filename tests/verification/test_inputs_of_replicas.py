@@ -8,7 +8,7 @@ from ganlab_verify.replicas import check
 
 PLUGIN = Path(__file__).parent / "checked_plugin.py"
 
-pytestmark = pytest.mark.usefixtures("own_plugins", "cpus")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_plugins", "cpus")]
 
 
 def source_of(experiment, *settings):
@@ -64,7 +64,6 @@ def test_a_tensor_in_a_global_of_the_module_is_named(experiments):
     assert "KEPT holds a tensor of a step that was traced" in row.detail
 
 
-@pytest.mark.slow
 def test_python_code_that_repeats_itself_passes(experiments):
     row = on_two(source_of(experiments("wgan"), "experiment.constraints=[@constraints.counting()]"))
     assert row.status == "passed", row.detail

@@ -32,6 +32,7 @@ def test_a_penalty_by_example_trains_the_same_in_parts(microbatches):
     assert set(row.data["worst"]) == {"in 2 microbatches", "in 4 microbatches"}
 
 
+@pytest.mark.slow
 def test_a_penalty_that_mixes_examples_is_found(microbatches):
     row = microbatches(constraint="mixes_examples")
     assert (row.status, row.data["cause"]) == ("failed", "mixes examples")

@@ -214,6 +214,7 @@ class WithoutCritic(ganlab.Loss):
         return tf.reduce_sum(tf.square(batch.fake - batch.real), axis=1)
 
 
+@pytest.mark.slow
 def test_a_critic_whose_loss_is_zero_has_the_right_gradient():
     found = row(dense(), loss=WithoutCritic())
     assert found.status == "passed", found.detail
@@ -333,6 +334,7 @@ class Halved(ganlab.Loss):
         return self._game.generator(fake_scores, real_scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cut", "status"), [((), "passed"), (("encoder",), "failed")])
 def test_the_gradient_of_a_further_network_is_compared(cut, status):
     architecture = ganlab.component("architectures", "ali")(width=6)
