@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ganlab.composition import LISTS
 from ganlab.config.metric_help import EXPLAINING_PARTS, NUMBERS_OF_CORE, figures_of, means, nearest_metric
@@ -19,11 +19,11 @@ _SCHEDULES = "schedules"
 
 def better_direction(tag: str, recipes: Sequence[Recipe]) -> Direction | None:
     """Which values of a metric are better, as the evaluator of some experiments that logs it declares; else None."""
-    names = Names(current())
     for of, selector in (component for recipe in recipes for component in _components(recipe)):
-        begin, figure = f"{of}/", tag.removeprefix(f"{of}/")
-        if begin.startswith("evaluation/") and figure != tag:
-            return getattr(names.make(selector), "better", {}).get(figure)
+        figure = tag.removeprefix(f"{of}/")
+        if of.startswith("evaluation/") and figure != tag:
+            ways = getattr(Names(current()).make(selector), "better", None)
+            return ways.get(figure) if isinstance(ways, Mapping) else None
     return None
 
 
