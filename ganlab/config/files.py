@@ -112,6 +112,8 @@ def _alternatives(path: Path) -> str:
     if near:
         return f" Did you mean {str(path.parent / near[0])!r}?"
     listed = f" Shipped files: {', '.join(_folded(names, path.parent.name))}." if names else ""
+    if same := [name for name in names if Path(name).stem == path.name.removesuffix(".gin")]:
+        return f" Did you mean {same[0].removesuffix('.gin')!r}?"
     return nearest(path.name, [*names, *(name.removesuffix(".gin") for name in names)]) + listed
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterable, Mapping, Sequence
 
 from ganlab.support.terminal import line
@@ -33,7 +32,7 @@ def differing(settings: Iterable[Settings]) -> list[str]:
     Returns:
         Their names: constraints first, then the parameters of constraints, then the others in the order of the runs.
     """
-    tables = [(table, sorted(table)) for table in settings if table]
+    tables = [(table, _parts(table)) for table in settings if table]
     names = list(dict.fromkeys(name for table, _ in tables for name in table if name != SEED))
     known = ((name, [table[name] for table, _ in tables if name in table]) for name in names)
     # Most have one value in all runs, which takes less time to see.
@@ -78,22 +77,23 @@ def setting(settings: Settings, name: str) -> Scalar | None:
     return settings.get(name, settings.get(name.rpartition("/")[2]))
 
 
-def _values(name: str, tables: Sequence[tuple[Settings, list[str]]]) -> set[tuple[bool, Scalar | None]]:
-    """The values of a setting in the runs that could have it, given with sorted names; None stands for not set."""
+def _parts(settings: Settings) -> set[str]:
+    """The parts that a run has settings of, and the names of those without: run.json lacks settings that are None."""
+    parts = {name.rpartition(".")[0] for name in settings}
+    words = {word for name, value in settings.items() if "." not in name for word in str(value).split(", ")}
+    return parts | (words - {part.rpartition(".")[2] for part in parts})
+
+
+def _values(name: str, tables: Sequence[tuple[Settings, set[str]]]) -> set[tuple[bool, Scalar | None]]:
+    """The values of a setting in the runs that could have it, given with their parts; None stands for not set."""
     part, dot, _ = name.rpartition(".")
-    prefixes = (f"{part}.", f"{part.rpartition('/')[2]}.")
-    having = [table for table, ordered in tables if not dot or any(_begins(ordered, prefix) for prefix in prefixes)]
-    return {_distinct(setting(table, name)) for table in having}
+    names = {part, part.rpartition("/")[2], part.rpartition(".")[2]}
+    return {_distinct(setting(table, name)) for table, parts in tables if not dot or names & parts}
 
 
 def _distinct(value: Scalar | None) -> tuple[bool, Scalar | None]:
     """The value as different from another: True is not 1."""
     return isinstance(value, bool), value
-
-
-def _begins(ordered: Sequence[str], prefix: str) -> bool:
-    at = bisect.bisect_left(ordered, prefix)
-    return at < len(ordered) and ordered[at].startswith(prefix)
 
 
 def _text(value: Scalar) -> str:

@@ -126,10 +126,7 @@ def measured(
 
 
 def declared(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset) -> dict[str, dict[str, Any]]:
-    """What evaluators say of their figures, by their tags, as run.json has it.
-
-    Returns:
-        `limits`, the least and the largest value, None for no limit; and `better`, "max" or "min".
+    """What evaluators say of figures, by tag: `limits`, with None for no limit, and `better`, as run.json has them.
 
     Raises:
         ContractError: `limits` is not a dict of pairs of numbers, or `better` not one of "max" and "min".

@@ -159,9 +159,9 @@ def compare_runs(
         RunError: There is nothing to compare.
         ConfigError: A setting, metric or configuration is unknown.
     """
-    runs, reruns = without_reruns(runs)
     chosen, unshown = (named_metrics(metrics, runs), ()) if metrics else default_metrics(runs)
     runs, unreadable = _with_rows(runs, chosen, read)
+    runs, reruns = without_reruns(runs)  # of those that can be read
     rows, columns = configurations(runs, by)
     wanted = None if against is None else reference(against, rows)
     estimates = dict(_estimates(rows, chosen, last_value))

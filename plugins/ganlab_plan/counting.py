@@ -42,7 +42,7 @@ class Counts:
         products: The operations of products by the dtype of their factors.
         fused: Bytes read and written where elementwise operations are fused with those around them, as XLA does.
         launches: Kernels after that.
-        all_reduces: The number of all-reduces.
+        all_reduces: The messages of all-reduces: TensorFlow sends what is reduced in one call together, by dtype.
         reduced: Bytes in all of them.
         peak: Bytes of tensors at their highest, in the order of the program, without variables and arguments.
         notes: What could not be counted, in sentences.
@@ -82,12 +82,13 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
     used = used_operations(graph)
     counts = Counts()
     inner: dict[str, Counts] = {}
+    messages: set[tuple[str, tf.DType]] = set()  # the compile-only strategy has a scope for what is reduced in one call
     for op in used:
         if op.type in (*_LOOPS, *_BRANCHES, *_CALLS):
             inner[op.name] = _called(op, once)
             counts.add(inner[op.name], 1.0)
         elif op.type == _ALL_REDUCE:
-            counts.all_reduces += 1
+            messages.add((op.name.rpartition("/")[0] or op.name, op.outputs[0].dtype))
             counts.reduced += size(op.outputs[0])
         elif op.type not in _FREE:
             work = _flops(op)
@@ -95,6 +96,7 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
             if op.type in PRODUCTS:
                 dtype = op.outputs[0].dtype.name
                 counts.products[dtype] = counts.products.get(dtype, 0.0) + work
+    counts.all_reduces += len(messages)
     fused, launches = _fused(used, graph)
     counts.fused += fused
     counts.launches += launches

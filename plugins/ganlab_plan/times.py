@@ -19,7 +19,7 @@ class Cost:
         flops: Floating-point operations.
         products: Those of matrix products and convolutions by the dtype of the factors; with a TPU, all of `flops`.
         accessed: Bytes read and written.
-        all_reduces: The number of all-reduces.
+        all_reduces: The number of all-reduces; for GPUs of messages, each with all gradients of an update.
         reduced: Bytes in all of them.
         memory: Bytes that are in use at once.
         kernels: The number of kernels that a GPU starts.

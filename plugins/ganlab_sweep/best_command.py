@@ -36,7 +36,8 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     compared = ganlab.compare(runs, metrics=[asked] if asked else [])
     chosen = next((one for one in compared.metrics if one.direction), None)
     if chosen is None:
-        raise ConfigError(f"Which values are better is not known. Write --metric {asked or 'loss'}:min, or :max.")
+        tag = next((one.tag for one in compared.metrics), "critic/loss")
+        raise ConfigError(f"Which values of {tag} are better is not known. Write --metric {tag}:min, or :max.")
     if (label := compared.winner(chosen)) is None:
         raise RunError(f"No completed trial of {line(stored.path)} has a finite value of {chosen.tag}.")
     row = next(row for row in compared.configurations if row.label == label)

@@ -160,10 +160,19 @@ def planned_sweep(request: Request) -> Plan:
         tag = check_logged(request.objective, configurations.recipes)
         if search.needs_objective:
             _check_each(tag, configurations.recipes)
-        larger = way not in ("min", "max") and better_direction(tag, configurations.recipes) == "max"
-        request = replace(request, objective=tag, maximize=request.maximize or larger)
+        if way not in ("min", "max") and not request.maximize:
+            request = replace(request, maximize=_is_larger_better(tag, configurations.recipes))
+        request = replace(request, objective=tag)
     known = [] if search.needs_objective else configurations.made
     return Plan(request, launcher, search, proposals, known, request.threads or max(1, cores() // request.jobs))
+
+
+def _is_larger_better(tag: str, recipes: Sequence[Recipe]) -> bool:
+    """Whether a sweep maximizes a metric; refuses an evaluator's figure of which that is not declared."""
+    way = better_direction(tag, recipes)
+    if tag.startswith("evaluation/") and way not in ("min", "max"):
+        raise ConfigError(f"Which values of {tag} are better is unknown. Write --objective {tag}:min, or :max.")
+    return way == "max"
 
 
 def _check_each(tag: str, recipes: Sequence[Recipe]) -> None:

@@ -37,6 +37,7 @@ def test_settings_that_the_experiment_refuses_are_found(params, expected):
 def test_the_cpu_does_the_work_of_all_replicas():
     gpu, cpu = plan(Source(("swiss_roll",), SMALL[:2]), [place("h100:4"), place("cpu")])
     assert (gpu.replicas, gpu.batch_size) == (4, 256)
+    assert gpu.cost.all_reduces == 2  # a message with the gradients of each network
     # Of 256 examples on one replica and of 64: all but the optimizers' work is four times as much.
     assert cpu.cost.products["float32"] == 4 * gpu.cost.products["float32"]
     assert cpu.time.total == cpu.time.products + cpu.time.input > 0

@@ -140,7 +140,7 @@ def test_what_cannot_be_decided_is_one_sentence(swept, values, words, message):
 
 def test_a_loss_has_no_better_direction_unless_it_is_given(swept):
     swept({"1": (1.0,), "10": (2.0,)}, "critic/loss")
-    assert "Write --metric loss:min, or :max." in invoke("s", "--metric", "loss")[1]
+    assert "Write --metric critic/loss:min, or :max." in invoke("s", "--metric", "loss")[1]
     status, said = invoke("s", "--metric", "loss:min")
     assert (status, said.splitlines()[0]) == (0, "Best critic/loss (min): 1, with weight=1.")
     assert said.splitlines()[-1].endswith("--seeds 1")

@@ -124,7 +124,7 @@ export function compareView(root, refresh) {
   function show() {
     if (!data) return;
     const all = rowsOf();
-    const { accepts, problems } = query(get('filter'), [...OF_RUNS, ...data.differing, ...data.metrics.map((one) => one.tag), ...Object.keys(data.common)]);
+    const { accepts, problems } = query(get('filter'), [...OF_RUNS, ...data.differing, ...data.metrics.map((one) => one.tag)], Object.keys(data.common));
     const rows = all.filter((row) => (row.pinned || accepts(row)) && (row.shown || get('only') !== '1'));
     const hidden = all.length - rows.length;
     found.textContent = [...problems, hidden ? `${rows.length} of ${all.length} rows.` : ''].join(' ');
@@ -208,7 +208,7 @@ export function compareView(root, refresh) {
       lines.push({ ...look, ...band, label: one.short, x, y: smooth(mean, smoothing) });
     }
     const bands = wanted.length <= 8 ? `, bands hold all ${most} of them` : '';
-    const says = [`Lines are means over seeds${most > 1 ? bands : ' (one seed)'}, at steps that every run has logged.`];
+    const says = [`Lines are means over seeds${most > 1 ? bands : ' (one seed)'}, at steps that every run that came so far has logged.`];
     if (rows.length > wanted.length) says.unshift(`The first ${wanted.length} of ${rows.length} ticked rows: filter, pin or untick to see others.`);
     if (smoothing) says.push(`Smoothed: an exponential moving average of the means with weight ${smoothing}, without the bias of its start; faint lines are as measured, bands are not smoothed.`);
     if (lost) says.push(`${lost} points that are not positive are left out of the log scale.`);
@@ -234,9 +234,11 @@ export function compareView(root, refresh) {
     async refresh(current) {
       const wanted = get('metric') || undefined;
       const way = get('better');
-      const first = ask('compare', { curve: wanted && way ? `${wanted}:${way}` : wanted, by: get('by'), draw: panel() === 'curves' ? asked?.split('|') : ['none'] });
+      const asking = (curve) => ask('compare', { curve, by: get('by'), draw: panel() === 'curves' ? asked?.split('|') : ['none'] });
+      const first = asking(wanted && way ? `${wanted}:${way}` : wanted);
       const all = await ask('overview');
-      const { data: answer, text } = await first;
+      let { data: answer, text } = await first;
+      if (way && !wanted && answer.curve) ({ data: answer, text } = await asking(`${answer.curve}:${way}`));
       if (!current()) return { text: '' };
       if (text !== seen) {
         seen = text;

@@ -33,7 +33,7 @@ export function heatmap() {
     ends[0].textContent = number(-most);
     ends[1].textContent = number(most);
     canvas.setAttribute('aria-label', `Heat map of ${count} replicas at ${steps.length} steps, largest deviation ${number(most)}. Arrow keys read values.`);
-    caption.textContent = `${count} replicas, ${steps.length} rows. Grey: not finite. Of several rows in one column of pixels, the largest deviation is drawn.${shown.note ?? ''}`;
+    caption.textContent = `${count} replica${count === 1 ? '' : 's'}, ${steps.length} rows. Grey: not finite. Of several rows in one column of pixels, the largest deviation is drawn.${shown.note ?? ''}`;
   }
 
   function say() {

@@ -1,15 +1,18 @@
 // The filter: words that a row has, words with a minus that it lacks, and comparisons as `lr>0.001` or `status=failed`.
 const COMPARISON = /^([^<>=!]+)(>=|<=|!=|=|>|<)(.*)$/;
 
-/** What a text asks of rows, `{accepts, problems}`. A row has a `text` and `values(name)`; `names` can be compared. */
-export function query(text, names) {
+/**
+ * What a text asks of rows, `{accepts, problems}`. A row has a `text` and `values(name)`; `names` can be compared, and
+ * `others` are meant only where none of these is.
+ */
+export function query(text, names, others = []) {
   const problems = [];
   const words = text.toLowerCase().replace(/\s*(>=|<=|!=|=|>|<)\s*/g, '$1').split(/\s+/).filter(Boolean);
   const tests = words.map((word) => {
     const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
-    if (/^[a-z]{2,4}$/.test(word) && !names.some((one) => one.includes(word)) && resolve(word, names).length) return () => true; // half of `lr>1`
+    if (/^[a-z]{2,4}$/.test(word) && ![...names, ...others].some((one) => one.includes(word)) && resolve(word, [...names, ...others]).length) return () => true; // half of `lr>1`
     if (!sign) return /^-[a-z_]/.test(word) ? (row) => !row.text.includes(word.slice(1)) : (row) => row.text.includes(word);
-    const meant = resolve(name, names);
+    const meant = [names, others].map((some) => resolve(name, some)).find((found) => found.length) ?? [];
     if (!meant.length) problems.push(`No setting or metric of these runs is called ${name}.`);
     if (!meant.length || wanted === '') return () => true;
     return (row) => meant.flatMap((one) => row.values(one)).some((value) => holds(value, sign, wanted));

@@ -56,6 +56,10 @@ class _Extended(one_device_strategy.OneDeviceExtended):
             return total / tf.cast(self._replicas, total.dtype)
         return total
 
+    def _batch_reduce_to(self, reduce_op: tf.distribute.ReduceOp, pairs: Any, options: Any) -> Any:
+        with tf.name_scope("message"):  # GPUs send together what is reduced in one call, as those who count can see
+            return super()._batch_reduce_to(reduce_op, pairs, options)
+
 
 class _Context(distribute_lib.ReplicaContext):
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
