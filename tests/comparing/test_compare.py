@@ -284,6 +284,10 @@ def test_a_rerun_does_not_count_as_another_seed(tmp_path):
         "3 runs have the settings and the seed of another and are left out: a rerun is not another seed. Of each, the "
         "newest that came to its end is kept."
     )
+    write("fourth", 5, "completed", 4.0)
+    (tmp_path / "fourth" / "metrics.jsonl").write_text("damaged\n")  # so its rerun stands for the seed
+    found = compare([tmp_path], metrics=["wasserstein:min"])
+    assert [run.path.name for run in found.configurations[0].runs] == ["second", "newer"]
 
 
 def test_paths_are_runs_folders_and_patterns_and_each_run_counts_once(tmp_path, monkeypatch):

@@ -137,6 +137,8 @@ def test_shipped_files_are_found_by_name(tmp_path, monkeypatch):
         match=r"Gin file 'quik' not found\. Did you mean 'quick'\? Shipped files: base/mlp\.gin, quick\.gin\.",
     ):
         config.find_gin_file("quik")
+    with pytest.raises(ConfigError, match=r"Gin file 'mlp' not found\. Did you mean 'base/mlp'\?$"):
+        config.find_gin_file("mlp")
 
 
 def test_many_shipped_files_are_counted_by_folder_but_for_the_one_asked(tmp_path, monkeypatch):

@@ -27,6 +27,8 @@ def seeded(settings, seed):
         ([{**GP, "experiment.batch_size": 32}, SN], ["constraints", "experiment.batch_size"]),
         # A part that both have, and a parameter of it that one leaves at None.
         ([{**GP, "constraints.gradient_penalty.limit": 2.0}, GP], ["constraints.gradient_penalty.limit"]),
+        # The same where it is the part's only setting.
+        ([{"loss": "hinge", "losses.hinge.limit": 2}, {"loss": "hinge"}], ["losses.hinge.limit"]),
         ([{"experiment.batch_size": 64}, GP], ["constraints"]),
         ([{}, GP], []),  # the first run's settings are unknown
         ([{"experiment.jit": True}, {"experiment.jit": 1}], ["experiment.jit"]),
