@@ -13,7 +13,7 @@ from ganlab.runs.origins import data_changes, data_of
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.activations import Intermediates
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation, declared, diagnosed, measured
+from ganlab.training.evaluation import Evaluation, declared_figures, diagnosed, measured
 from ganlab.training.graph import noise, op_source
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.augmenting import Augmentations
@@ -64,7 +64,7 @@ __all__ = [
     "compose",
     "data_changes",
     "data_of",
-    "declared",
+    "declared_figures",
     "described",
     "diagnosed",
     "examples_of",

@@ -125,7 +125,9 @@ def measured(
     return figures
 
 
-def declared(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset) -> dict[str, dict[str, Any]]:
+def declared_figures(
+    names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
+) -> dict[str, dict[str, Any]]:
     """What evaluators say of figures, by tag: `limits`, with None for no limit, and `better`, as run.json has them.
 
     Raises:
@@ -136,7 +138,7 @@ def declared(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dat
     better: dict[str, Direction] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "limits"):
-            found = evaluator.limits(dataset)
+            found, ways = evaluator.limits(dataset), evaluator.better
         try:
             pairs = {str(figure): (float(low), float(high)) for figure, (low, high) in found.items()}
             if not all(low <= high for low, high in pairs.values()):
@@ -148,7 +150,6 @@ def declared(names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dat
             ) from None
         for figure, ends in pairs.items():
             limits[f"evaluation/{name}/{figure}"] = [end if math.isfinite(end) else None for end in ends]
-        ways = evaluator.better
         if not isinstance(ways, Mapping) or not all(way in get_args(Direction) for way in ways.values()):
             raise ContractError(
                 f'Evaluator {name} has better = {ways!r:.80}; it must be a dict of "max" or "min" by a figure\'s name, '

@@ -30,7 +30,7 @@ from ganlab.telemetry.jsonl_lines import rows
 from ganlab.training.actions.best import check_metric
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.diagnostics.schedule import DiagnosticSchedule
-from ganlab.training.evaluation import Evaluation, declared
+from ganlab.training.evaluation import Evaluation, declared_figures
 from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.sampling import label_frequencies
 from ganlab.training.graph.tf_errors import translated_errors
@@ -264,7 +264,7 @@ def _of_experiment(experiment: Experiment, started: Mapping[str, Any] | None) ->
     return {
         "replicas": experiment.replicas,
         "strategy": type(experiment.strategy).__name__,
-        **declared(experiment.component_names("evaluators"), experiment.evaluators, experiment.dataset),
+        **declared_figures(experiment.component_names("evaluators"), experiment.evaluators, experiment.dataset),
         **({"started_from": started} if started else {}),
     }
 

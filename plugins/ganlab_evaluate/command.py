@@ -142,7 +142,7 @@ def evaluate(
         )
     with printing_to_stderr() if as_json else contextlib.nullcontext():  # components may print text that is not JSON
         start_tensorflow()
-        from ganlab.engine import declared, diagnosed, find_checkpoint, make, unique_names
+        from ganlab.engine import declared_figures, diagnosed, find_checkpoint, make, unique_names
 
         step = find_checkpoint(measured, checkpoint).step
         if save and step != find_checkpoint(measured).step:
@@ -158,7 +158,7 @@ def evaluate(
             if save:
                 others = [one for one in complaints_of(measured.info) or () if name_of_complaint(one) not in sentences]
                 figures_now = {**measured.info.get("evaluation", {}), **figures}
-                said = declared(unique_names(made), made, make(recipe.arguments["dataset"]))
+                said = declared_figures(unique_names(made), made, make(recipe.arguments["dataset"]))
                 said = {key: {**(measured.info.get(key) or {}), **of_figures} for key, of_figures in said.items()}
                 measured.update(evaluation=figures_now, **said, health=[*others, *wrong])
     if as_json:
