@@ -111,9 +111,9 @@ def _alternatives(path: Path) -> str:
     near = difflib.get_close_matches(path.name, beside, n=1)
     if near:
         return f" Did you mean {str(path.parent / near[0])!r}?"
-    listed = f" Shipped files: {', '.join(_folded(names, path.parent.name))}." if names else ""
     if same := [name for name in names if Path(name).stem == path.name.removesuffix(".gin")]:
         return f" Did you mean {same[0].removesuffix('.gin')!r}?"
+    listed = f" Shipped files: {', '.join(_folded(names, path.parent.name))}." if names else ""
     return nearest(path.name, [*names, *(name.removesuffix(".gin") for name in names)]) + listed
 
 

@@ -128,7 +128,7 @@ def measured(
 def declared_figures(
     names: Sequence[str], evaluators: Sequence[Evaluator], dataset: Dataset
 ) -> dict[str, dict[str, Any]]:
-    """What evaluators say of figures, by tag: `limits`, with None for no limit, and `better`, as run.json has them.
+    """The limits and better directions that evaluators declare, by tag, as run.json has them; None is no limit.
 
     Raises:
         ContractError: `limits` is not a dict of pairs of numbers, or `better` not one of "max" and "min".

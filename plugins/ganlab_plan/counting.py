@@ -82,13 +82,15 @@ def count(graph: tf.Graph, *, once: bool = False) -> Counts:
     used = used_operations(graph)
     counts = Counts()
     inner: dict[str, Counts] = {}
-    messages: set[tuple[str, tf.DType]] = set()  # the compile-only strategy has a scope for what is reduced in one call
+    messages: set[tuple[str, tf.DType]] = set()
     for op in used:
         if op.type in (*_LOOPS, *_BRANCHES, *_CALLS):
             inner[op.name] = _called(op, once)
             counts.add(inner[op.name], 1.0)
         elif op.type == _ALL_REDUCE:
-            messages.add((op.name.rpartition("/")[0] or op.name, op.outputs[0].dtype))
+            scope = op.name.rpartition("/")[0]  # the compile-only strategy has one for what is reduced in one call
+            is_shared = scope.rpartition("/")[2].startswith("message")
+            messages.add((scope if is_shared else op.name, op.outputs[0].dtype))
             counts.reduced += size(op.outputs[0])
         elif op.type not in _FREE:
             work = _flops(op)

@@ -253,7 +253,7 @@ class Request:
         TEXT_OR_NONE,
         None,
         "The metric that decides, by its name in metrics.jsonl or the end of it, for example modes or critic/loss:max; "
-        "smaller is better unless the opposite is known or :max is added; with several seeds, its mean.",
+        "smaller is better unless its evaluator declares the opposite or :max is added; with several seeds, its mean.",
         python="The metric that decides, by its name in metrics.jsonl or the end of it, with `:max` or `:min` where "
         "it is not known which values are better; with several seeds, its mean.",
         option="--objective --metric",

@@ -168,7 +168,7 @@ def planned_sweep(request: Request) -> Plan:
 
 
 def _is_larger_better(tag: str, recipes: Sequence[Recipe]) -> bool:
-    """Whether a sweep maximizes a metric; refuses an evaluator's figure of which that is not declared."""
+    """Whether a sweep maximizes a metric; an evaluator's figure without a declared direction is refused."""
     way = better_direction(tag, recipes)
     if tag.startswith("evaluation/") and way not in ("min", "max"):
         raise ConfigError(f"Which values of {tag} are better is unknown. Write --objective {tag}:min, or :max.")

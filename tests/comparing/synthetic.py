@@ -25,9 +25,8 @@ SETTINGS = {
     "constraints.gradient_penalty.weight": 10.0,
 }
 WEIGHT = "constraints.gradient_penalty.weight"
-BETTER = {f"evaluation/{name}/distance": "min" for name in ("exact_w1", "kid")} | {
-    f"evaluation/mode_coverage/{name}": way for name, way in [("modes", "max"), ("high_quality", "max")]
-}
+BETTER = dict.fromkeys(("evaluation/exact_w1/distance", "evaluation/kid/distance"), "min")
+BETTER |= dict.fromkeys(("evaluation/mode_coverage/modes", "evaluation/mode_coverage/high_quality"), "max")
 
 
 def write_run(

@@ -296,7 +296,7 @@ class LimitedEvaluator(ganlab.Evaluator):
 
 
 class MisspeltEvaluator(LimitedEvaluator):
-    """Says of a figure that it does not return that larger values are better."""
+    """Declares the better direction of a figure that it does not return."""
 
     better: ClassVar = {"shares": "max"}
 

@@ -208,7 +208,7 @@ export function compareView(root, refresh) {
       lines.push({ ...look, ...band, label: one.short, x, y: smooth(mean, smoothing) });
     }
     const bands = wanted.length <= 8 ? `, bands hold all ${most} of them` : '';
-    const says = [`Lines are means over seeds${most > 1 ? bands : ' (one seed)'}, at steps that every run that came so far has logged.`];
+    const says = [`Lines are means over seeds${most > 1 ? bands : ' (one seed)'}, at steps that every run that reached them has logged.`];
     if (rows.length > wanted.length) says.unshift(`The first ${wanted.length} of ${rows.length} ticked rows: filter, pin or untick to see others.`);
     if (smoothing) says.push(`Smoothed: an exponential moving average of the means with weight ${smoothing}, without the bias of its start; faint lines are as measured, bands are not smoothed.`);
     if (lost) says.push(`${lost} points that are not positive are left out of the log scale.`);

@@ -6,11 +6,11 @@ const COMPARISON = /^([^<>=!]+)(>=|<=|!=|=|>|<)(.*)$/;
  * `others` are meant only where none of these is.
  */
 export function query(text, names, others = []) {
-  const problems = [];
+  const [problems, all] = [[], [...names, ...others]];
   const words = text.toLowerCase().replace(/\s*(>=|<=|!=|=|>|<)\s*/g, '$1').split(/\s+/).filter(Boolean);
   const tests = words.map((word) => {
     const [, name, sign, wanted] = COMPARISON.exec(word) ?? [];
-    if (/^[a-z]{2,4}$/.test(word) && ![...names, ...others].some((one) => one.includes(word)) && resolve(word, [...names, ...others]).length) return () => true; // half of `lr>1`
+    if (/^[a-z]{2,4}$/.test(word) && !all.some((one) => one.includes(word)) && resolve(word, all).length) return () => true; // half of `lr>1`
     if (!sign) return /^-[a-z_]/.test(word) ? (row) => !row.text.includes(word.slice(1)) : (row) => row.text.includes(word);
     const meant = [names, others].map((some) => resolve(name, some)).find((found) => found.length) ?? [];
     if (!meant.length) problems.push(`No setting or metric of these runs is called ${name}.`);

@@ -57,7 +57,7 @@ class _Extended(one_device_strategy.OneDeviceExtended):
         return total
 
     def _batch_reduce_to(self, reduce_op: tf.distribute.ReduceOp, pairs: Any, options: Any) -> Any:
-        with tf.name_scope("message"):  # GPUs send together what is reduced in one call, as those who count can see
+        with tf.name_scope("message"):  # GPUs send what is reduced in one call as one message
             return super()._batch_reduce_to(reduce_op, pairs, options)
 
 
