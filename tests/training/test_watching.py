@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from small import small
@@ -250,7 +249,7 @@ def test_a_thread_that_asks_late_reads_nothing_from_a_file_with_the_same_number(
 
 SCRIPT = """
 import ctypes, sys, threading
-sys.path[:0] = [{tests!r}]
+sys.path[:] = {path!r}
 from small import small
 from whole_runs import Graph
 import ganlab
@@ -273,8 +272,7 @@ train(small(0, steps=4, evaluate_every=2, evaluators=[Frozen()]), sys.argv[1])
 
 @pytest.mark.slow
 def test_sigterm_to_a_run_that_waits_in_compiled_code(tmp_path):
-    script = SCRIPT.format(tests=str(Path(__file__).parent))
-    words = [sys.executable, "-c", script, str(tmp_path / "run")]
+    words = [sys.executable, "-c", SCRIPT.format(path=sys.path), str(tmp_path / "run")]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "frozen\n"
