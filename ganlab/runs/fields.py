@@ -87,9 +87,9 @@ def check_name(what: str, name: str) -> None:
     Raises:
         RunError: The name is invalid.
     """
-    spaced = name != name.strip()
+    spaced = isinstance(name, str) and name != name.strip()
     if not is_name(name, longest=4 * _LONGEST_NAME) or len(name) > _LONGEST_NAME or spaced:
-        also = " and no leading dot" if name.startswith(".") else " and no space at the start or end" if spaced else ""
+        also = " and no leading dot" if str(name)[:1] == "." else " and no space at the start or end" if spaced else ""
         raise RunError(
             f"Invalid {what} {name!r:.60}: use at most {_LONGEST_NAME} printable characters and no '/'{also}, "
             "for example 'baseline-2'."

@@ -47,16 +47,16 @@ def count(given: Any, name: str) -> int:
     return int(given)
 
 
-def check_count(given: Any, name: str) -> None:
-    """Refuses what is neither None nor a whole number of at least 1."""
-    if given is not None:
-        count(given, name)
+def count_or_none(given: Any, name: str) -> int | None:
+    """The whole number of at least 1 that an argument was given, or None; as `path`."""
+    return None if given is None else count(given, name)
 
 
-def check_seconds(given: Any, name: str) -> None:
-    """Refuses what is neither None nor a time in seconds."""
+def seconds_or_none(given: Any, name: str) -> float | None:
+    """The time in seconds that an argument was given, or None; as `path`."""
     if given is not None and not (isinstance(given, numbers.Real) and float(given) > 0):
         raise ConfigError(f"{name} = {given!r:.80} must be a number above 0.")
+    return None if given is None else float(given)
 
 
 def whole_numbers(given: int | Iterable[int], name: str) -> list[int]:

@@ -75,13 +75,11 @@ def benchmark(
         GanlabError: There is a mistake in the suite or the arguments, or the folder cannot be created; nothing is left
             then. A trial that fails does not raise: the results report it.
     """
-    several.check_count(jobs, "jobs")
-    several.check_seconds(timeout, "timeout")
     plan, request = planned_benchmark(
         os.fspath(several.path(suite, "suite")),
         several.texts(constraints, "constraints"),
-        jobs=jobs,
-        timeout=timeout,
+        jobs=several.count_or_none(jobs, "jobs"),
+        timeout=several.seconds_or_none(timeout, "timeout"),
         against=several.paths(against, "against"),
         no_plugin=several.texts(no_plugin, "no_plugin"),
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,

@@ -26,7 +26,7 @@ class Kind:
     """A kind of values.
 
     Attributes:
-        schema: The rule for what sweep.json holds.
+        schema: The rule for what a request keeps, and sweep.json holds.
         take: Turns a value and the setting's name into what a request keeps; a wrong value raises `ConfigError`.
     """
 
@@ -74,7 +74,13 @@ class Setting(Generic[Given, Kept]):
         return cast(Kept, setting)
 
     def __set__(self, request: Any, value: Given) -> None:
-        vars(request)[self.name] = self.kind.take(value, self.name)
+        kept = self.kind.take(value, self.name)
+        try:
+            (self.kind.schema or schema.ANYTHING).check(list(kept) if isinstance(kept, tuple) else kept)
+        except schema.InvalidError as error:
+            rule = error.rule.replace("null", "None")
+            raise ConfigError(f"{self.name} = {error.value!r:.80} must be {rule}.") from None
+        vars(request)[self.name] = kept
 
 
 def _texts_of_dict(written: Callable[[Any], str]) -> Callable[[Any, str], tuple[str, ...]]:
@@ -83,17 +89,15 @@ def _texts_of_dict(written: Callable[[Any], str]) -> Callable[[Any, str], tuple[
     def take(value: Any, name: str) -> tuple[str, ...]:
         if not isinstance(value, (Mapping, tuple, type(None))):
             raise ConfigError(f"{name} = {value!r:.80} must be a dict.")
-        return (
-            tuple(f"{key}={written(each)}" for key, each in value.items())
-            if isinstance(value, Mapping)
-            else value or ()
-        )
+        if not isinstance(value, Mapping):
+            return value or ()
+        return tuple(f"{key}={written(each)}" for key, each in value.items())
 
     return take
 
 
-def _or_none(take: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    return lambda value, name: None if value is None else take(value, name)
+def _path_or_none(value: Any, name: str) -> str | None:
+    return None if value is None else os.fspath(several.path(value, name))
 
 
 def _seeds(value: Any, name: str) -> list[int]:
@@ -102,11 +106,6 @@ def _seeds(value: Any, name: str) -> list[int]:
         if not value:
             return []
     return parse_seeds(value)
-
-
-def _seconds(value: Any, name: str) -> float | None:
-    several.check_seconds(value, name)
-    return cast("float | None", value)
 
 
 def literal(value: Any) -> str:
@@ -129,7 +128,7 @@ def literal(value: Any) -> str:
 
 
 PATHS = Kind(schema.items(schema.PATH), several.paths)
-PATH_OR_NONE = Kind(schema.null_or(schema.PATH), _or_none(lambda value, name: os.fspath(several.path(value, name))))
+PATH_OR_NONE = Kind(schema.null_or(schema.PATH), _path_or_none)
 FOLDER = Kind(take=several.path)
 TEXTS = Kind(schema.items(schema.TEXT), several.texts)
 TEXT_OR_NONE = Kind(schema.null_or(schema.TEXT))
@@ -138,10 +137,10 @@ LISTS = Kind(schema.items(schema.TEXT), _texts_of_dict(lambda value: literal(sev
 RANGES = Kind(schema.items(schema.TEXT), _texts_of_dict(str))
 VALUES = Kind(schema.items(schema.TEXT), _texts_of_dict(literal))
 SEEDS = Kind(schema.items(schema.whole()), _seeds)
-SEED = Kind(schema.whole())
+SEED = Kind(schema.whole(), several.whole_number)
 COUNT = Kind(schema.whole(1), several.count)
-COUNT_OR_NONE = Kind(schema.null_or(schema.whole(1)), _or_none(several.count))
-SECONDS = Kind(schema.null_or(schema.number(0, 1e11)), _seconds)
+COUNT_OR_NONE = Kind(schema.null_or(schema.whole(1)), several.count_or_none)
+SECONDS = Kind(schema.null_or(schema.number(0, 1e11)), several.seconds_or_none)
 SWITCH = Kind(schema.FLAG)
 
 # What a user may give, and what a request keeps.

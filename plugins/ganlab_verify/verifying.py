@@ -63,7 +63,7 @@ def verify(
     if unknown or not files:
         what = f"{unknown[0]!r} is not a check.{nearest(unknown[0], CHECKS)}" if unknown else "Missing experiment file."
         raise ConfigError(f"{what} Choose from {', '.join(CHECKS)}." if unknown else what)
-    if iterations < 2 or not replicas or min(replicas) < 1:
+    if several.whole_number(iterations, "iterations") < 2 or not replicas or min(replicas) < 1:
         raise ConfigError(
             f"iterations = {iterations} must be at least 2, and replicas = {list(replicas)} one or more numbers from 1."
         )

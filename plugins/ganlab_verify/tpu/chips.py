@@ -79,7 +79,7 @@ def topology(name: str) -> Topology:
     Raises:
         ConfigError: The chip is unknown, the shape is invalid for this chip, or no slice is so large.
     """
-    kind, _, shape = name.partition(":")
+    kind, _, shape = str(name).partition(":")
     if kind not in CHIPS:
         known = ", ".join(CHIPS)
         raise ConfigError(f"Unknown TPU {kind!r} in the topology {name!r}.{nearest(kind, CHIPS)} Known: {known}.")
