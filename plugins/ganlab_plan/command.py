@@ -67,8 +67,8 @@ def plan(
     machine. Exits with 1 if the step cannot be compiled for one of the topologies.
 
     \b
-    ganlab plan methods/sngan --topology v5e:2x2,h100:8
-    ganlab plan mine.gin --topology cpu
+    ganlab plan methods/sngan --topology cpu,h100:8
+    ganlab plan mine.gin --topology v5e:2x2 --install
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     if not gin_files:
         raise click.UsageError("Missing experiment: name a FILE, for example 'ganlab plan quickstart'.")

@@ -99,7 +99,7 @@ class TrainingStep:
         Raises:
             IncompatibleError: Steps have different updates.
         """
-        self.turn.check_static("A trace of one iteration for all", "Leave that out.")
+        self.turn.check_static("A trace of one iteration", "Set numbers of updates that stay the same.")
         # Unrolled: an optimizer cannot be applied inside a loop within a replica's function.
         updates = range(self.turn.critic or 0)
         ahead: dict[str, Any] = {}
