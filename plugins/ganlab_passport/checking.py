@@ -172,7 +172,7 @@ class _Checked:
         elif len(self.right("reduced")) == len(pairs):
             errors = {f"{c}/{n}": _error({n: x}, e, 1.0) for c, (g, e) in pairs.items() for n, x in g.items()}
             worst = max(errors, key=errors.__getitem__)
-            yield f"All values are right and gradients are not: {worst} is off by {errors[worst]:.1e} of its norm."
+            yield f"All reduced values are right, but {worst} is off by {errors[worst]:.1e} of its norm."
         else:
             yield f"Right in {', '.join(self.right()) or 'no case'}."
             for name, (given, expected) in list(pairs.items())[:3]:
