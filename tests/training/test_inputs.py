@@ -6,7 +6,7 @@ import tensorflow as tf
 from small import Points, assert_same, constraint, small, trained
 
 import ganlab
-from ganlab.training.graph.inputs import Inputs
+from ganlab.training.graph.inputs import Inputs, numbers_at
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -26,9 +26,14 @@ def test_every_example_is_seen_once_an_epoch_and_each_epoch_has_its_order():
 
     for epoch in epochs:
         assert sorted(epoch) == list(range(48))
-        assert not np.array_equal(epoch, np.arange(48))
-    assert not np.array_equal(epochs[0], epochs[1])
-    assert not np.array_equal(epochs[1], epochs[2])
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_orders_are_not_told_from_chance(seed):
+    epochs = numbers_at(tf.range(720, dtype=tf.int64), 240, seed, 0).numpy().reshape(3, 240)
+    assert np.abs(np.corrcoef([np.arange(240), *epochs]) - np.eye(4)).max() < 0.2  # a standard deviation is 0.065
+    of_four_classes = [np.bincount(batch // 60, minlength=4) for batch in epochs.reshape(12, 60)]
+    assert np.mean((np.array(of_four_classes) - 15) ** 2 / 15) < 1.25  # chi-squared, 3/4 by chance
 
 
 def test_an_epoch_may_end_inside_a_batch():
