@@ -15,6 +15,7 @@ from ganlab.composition import Rows, given_rows, make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Architecture, Dataset, Evaluator
+from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
@@ -221,7 +222,10 @@ def _restored(
     """The generator or a further network with its weights of a checkpoint, and the frequencies of classes."""
     set_arithmetic(precision)
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
-    network = build_network(name, architecture, _sample_shape(run), precision, _facts(run, frequencies))
+    loss = None if name == GENERATOR else make(run.recipe(only=("loss",)).arguments.get("loss"))
+    after_critic = loss is None or has_own(loss, "critic")
+    shape, facts = _sample_shape(run), _facts(run, frequencies)
+    network = build_network(name, architecture, shape, precision, facts, after_critic)
     further = (arguments.get("network_constraints") or {}).get(name, [])
     constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
     network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))

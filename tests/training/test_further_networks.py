@@ -36,6 +36,14 @@ class Four(Layers):
         return {"generator": {"encoder": encoder}, "critic": {"second": mlp(keras.Input(sample_shape), 6, 1)}}
 
 
+class Nameless(Four):
+    """The same networks, whose layers Keras numbers through all of them."""
+
+    def networks(self, sample_shape):
+        encoder, second = (keras.Sequential([keras.Input(sample_shape), keras.layers.Dense(n)]) for n in (3, 1))
+        return {"generator": {"encoder": encoder}, "critic": {"second": second}}
+
+
 class TwoCritics(ganlab.Loss):
     """The game of Goodfellow et al. (2014) with one critic, least squares with the other, and latents to recover."""
 
@@ -329,8 +337,10 @@ def test_mistakes_are_named(mistake):
         Trainer(small(**given())).train(1)
 
 
-def test_a_run_gives_a_network_as_samples_are_drawn(tmp_path):
+@pytest.mark.parametrize("architecture", [Four(), Nameless()], ids=["names", "numbers"])
+def test_a_run_gives_a_network_as_samples_are_drawn(architecture, tmp_path):
     settings = parts(
+        architecture=architecture,
         dataset=ganlab.component("datasets", "gaussian_ring")(),
         network_constraints={"encoder": [constraint("weight_normalization")]},
         ema_decay=0.5,

@@ -226,16 +226,24 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
 
 
 def build_network(
-    name: str, architecture: Architecture, sample_shape: tuple[int, ...], precision: str, facts: Mapping[str, Any]
+    name: str,
+    architecture: Architecture,
+    sample_shape: tuple[int, ...],
+    precision: str,
+    facts: Mapping[str, Any],
+    after_critic: bool = True,
 ) -> Network:
     """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
 
-    `facts` are the optional parameters of the architecture's methods.
+    `facts` are the optional parameters of the architecture's methods; `after_critic` is whether a critic was built too.
     """
     _reset_names()
     with _seeded(0), _precision(precision):
+        generator = _network(GENERATOR, architecture, sample_shape, facts=facts)
         if name == GENERATOR:
-            return _network(GENERATOR, architecture, sample_shape, facts=facts)
+            return generator
+        if after_critic:  # layers without names are numbered on from those of the two
+            optional.call(architecture.critic, sample_shape, **facts)
         further = _further(architecture, sample_shape, facts=facts, rematerialize=False)
     if name not in further:
         raise ConfigError(_unknown(name, architecture, further))
