@@ -37,6 +37,13 @@ def of_a_gpu():
 WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
     (wrong.ByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "in another order"),
+    (
+        wrong.ShiftedLabels,
+        DatasetConformance,
+        "test_labels_are_classes",
+        "1 to 3, int64; .* whole numbers from 0 to 2",
+    ),
+    (wrong.LabelsByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "another order"),
     (wrong.Bytes, DatasetConformance, "test_values_are_finite", r"value 190; images lie in \[-1, 1\]"),
     (wrong.Timed, DatasetConformance, "test_the_fingerprint_repeats", "fingerprints.*must contain neither times nor"),
     (wrong.Doubles, DatasetConformance, SHAPES, "float64.*must be.*float32"),
@@ -45,6 +52,8 @@ WRONG = [
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
     (wrong.KeepsInItsModule, LossConformance, OWN, "wrong_parts.KEPT holds a tensor of a step"),
+    (wrong.KeepsOnItself, LossConformance, OWN, "self.last holds a tensor of a step"),
+    (wrong.CountsCalls, LossConformance, "test_the_same_scores_give_the_same_losses", "Store nothing on self"),
     (wrong.OwnDraws, LossConformance, OWN, r"random numbers of its own \(RandomUniform at .*wrong_parts.py:\d+\)"),
     (wrong.CenteredByBatch, AugmentationConformance, "test_rows_are_independent", "when example 0 does.*by itself"),
     (wrong.OneShift, AugmentationConformance, "test_rows_are_independent", "change places. Draw from replica"),

@@ -36,6 +36,25 @@ class ByPlace(ganlab.Dataset):
         return tf.random.stateless_normal([numbers.shape[0], 2], [seed, 1])
 
 
+class ShiftedLabels(ganlab.Dataset):
+    """Classes that are counted from 1."""
+
+    sample_shape, size, classes = (2,), 30, 3
+
+    def examples(self, numbers, seed):
+        return tf.cast(tf.stack([numbers, numbers], axis=1), tf.float32) / 30.0
+
+    def labels(self, numbers):
+        return numbers % 3 + 1
+
+
+class LabelsByPlace(ShiftedLabels):
+    """Classes of places in the batch."""
+
+    def labels(self, numbers):
+        return tf.range(numbers.shape[0], dtype=tf.int64) % 3
+
+
 class Bytes(ganlab.Dataset):
     """Images from 0 to 255."""
 
@@ -106,6 +125,24 @@ class KeepsInItsModule(parts.Wasserstein):
     def critic(self, real_scores, fake_scores):
         KEPT[:] = [real_scores]
         return fake_scores - real_scores
+
+
+class KeepsOnItself(parts.Wasserstein):
+    """Keeps the scores of its last update by an attribute."""
+
+    def critic(self, real_scores, fake_scores):
+        self.last = real_scores
+        return fake_scores - real_scores
+
+
+class CountsCalls(parts.Wasserstein):
+    """Changes with the third call."""
+
+    calls = 0
+
+    def critic(self, real_scores, fake_scores):
+        self.calls += 1
+        return (fake_scores - real_scores) * (2.0 if self.calls > 2 else 1.0)
 
 
 class OwnDraws(parts.Wasserstein):

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from ganlab import Dataset
 from ganlab.commands import plugin_code
-from ganlab.engine import Inputs, data_changes, data_of
+from ganlab.engine import Inputs, data_changes, data_of, optional
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
 from ganlab_verify.testing.trained import TrainedConformance
@@ -43,12 +43,15 @@ class DatasetConformance(TrainedConformance):
     def _rows(self, method: str, numbers: np.ndarray, dataset: Dataset | None = None) -> np.ndarray:
         source = self.make() if dataset is None else dataset
         with plugin_code(type(source).__name__, method):
+            if method == "labels":
+                return np.asarray(optional.call(source.labels, tf.constant(numbers), seed=_SEED))
             return np.asarray(getattr(source, method)(tf.constant(numbers), _SEED))
 
     def _methods(self, dataset: Dataset) -> list[str]:
-        """The methods that give rows: `examples`, and `conditions` and `sources` where it declares their shapes."""
-        shapes = {"examples": dataset.sample_shape, "conditions": dataset.condition_shape}
-        return [name for name, shape in {**shapes, "sources": dataset.source_shape}.items() if shape is not None]
+        """The methods that give rows: `examples`, and `conditions`, `sources` and `labels` where it declares them."""
+        declared = {"examples": dataset.sample_shape, "conditions": dataset.condition_shape}
+        declared |= {"sources": dataset.source_shape, "labels": dataset.classes}
+        return [name for name, declaration in declared.items() if declaration is not None]
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -62,6 +65,22 @@ class DatasetConformance(TrainedConformance):
                 f"examples returns {examples.shape}, {examples.dtype}, for {len(numbers)} numbers from {numbers[0]} to "
                 f"{numbers[-1]}; it must be {(len(numbers), *shape)}, float32."
             )
+
+    @check()
+    def test_labels_are_classes(self) -> None:
+        """If it has `classes`, every label is one of them, and there is a name for each or for none."""
+        dataset = self.make()
+        if dataset.classes is None:
+            return
+        size = 10**9 if dataset.size is None else dataset.size
+        labels = self._rows("labels", np.unique(np.linspace(0, size - 1, 1000).astype(np.int64)), dataset)
+        if not np.issubdtype(labels.dtype, np.integer) or labels.min() < 0 or labels.max() >= dataset.classes:
+            fail(
+                f"labels returns {labels.min()} to {labels.max()}, {labels.dtype}; with classes = {dataset.classes} "
+                f"they must be whole numbers from 0 to {dataset.classes - 1}."
+            )
+        if len(dataset.class_names) not in (0, dataset.classes):
+            fail(f"class_names has {len(dataset.class_names)} names for {dataset.classes} classes.")
 
     @check()
     def test_values_are_finite(self) -> None:

@@ -128,6 +128,14 @@ class LossConformance(TrainedConformance):
                 )
 
     @check()
+    def test_the_same_scores_give_the_same_losses(self) -> None:
+        """One object gives the same losses in every call."""
+        loss, scores = self.make(), (tf.constant(_REAL), tf.constant(_FAKE))
+        calls = [self._of(loss, *scores) for _ in range(4)]
+        if any(not np.array_equal(value, calls[0][name]) for each in calls for name, value in each.items()):
+            fail("The same scores gave other losses in a later call. Store nothing on self: use initial_state.")
+
+    @check()
     def test_values_and_gradients_are_finite(self) -> None:
         """Values and gradients are finite even for scores of plus and minus 30, where probabilities round to 0 or 1."""
         loss, real, fake = self.make(), tf.constant(_REAL), tf.constant(_FAKE)
