@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKERS = {"conformance": "conformance", "slow": "(slow or tpu_check) and not conformance"}
 # Seconds on two cores, means over all long tests: of a file and of a test in it. LIMIT is for the tests of one change.
 SECONDS, LIMIT = {"conformance": (0, 0.2), "slow": (6, 1.4)}, 840
+# How many processes share all of them: one keeps what it compiled, which took 14 GB for a third of the slow ones.
+GROUPS = {"conformance": 3, "slow": 6}
 # What the tests of a folder are about, unless a package or tool has the folder's name.
 MIRRORS = {
     "archiving": ["ganlab_archive"],
@@ -215,8 +217,11 @@ def commands(chosen: list[str], part: str | None, counts: dict[str, collections.
             lines.append(f"-m '{expression}' {' '.join(files)}")
         others = counts[marker].total() - sum(counts[marker][file] for file in files)
         if part and others:
-            split = f" --splits 3 --group {part}" if part != "all" and others >= 3 else ""
-            lines.append(" ".join([f"-m '{expression}'{split}", *(f"--ignore={file}" for file in files)]))
+            groups = GROUPS[marker]
+            own = range(groups) if part == "all" else range(groups // 3 * (int(part) - 1), groups // 3 * int(part))
+            splits = [f" --splits {groups} --group {group + 1}" for group in own]
+            for split in splits if others >= groups else [""]:
+                lines.append(" ".join([f"-m '{expression}'{split}", *(f"--ignore={file}" for file in files)]))
     return lines
 
 

@@ -126,7 +126,8 @@ def test_commands_name_the_chosen_files_and_leave_them_out_of_the_third(tool):
     assert tool.commands(["a"], "2", counts) == [
         f"-m '{conformance}' --splits 3 --group 2",
         f"-m '{slow}' a",
-        f"-m '{slow}' --splits 3 --group 2 --ignore=a",
+        f"-m '{slow}' --splits 6 --group 3 --ignore=a",
+        f"-m '{slow}' --splits 6 --group 4 --ignore=a",
     ]
-    assert tool.commands([], "all", counts) == [f"-m '{conformance}'", f"-m '{slow}'"]
+    assert tool.commands([], "all", counts)[3:] == [f"-m '{slow}' --splits 6 --group {n}" for n in range(1, 7)]
     assert tool.commands(["c"], None, counts) == [f"-m '{conformance}' c"]
