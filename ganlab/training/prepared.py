@@ -94,6 +94,8 @@ class Preparation:
     def resumed(self, run: RunDirectory, held: contextlib.ExitStack, *, allow_changes: bool) -> Prepared:
         """Restores a run's newest sound checkpoint, or begins the run again if it has none; `held` keeps it locked."""
         changes, extends = self._check_resumable(run, allow_changes)
+        if changes:
+            self._screen.message(f"Resumed with changes: {'; '.join(changes)}.")
         with written(run):
             held.enter_context(locked(run, self._screen.warning))
         self._build(resume=True)

@@ -265,10 +265,11 @@ def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
         check_resumable(run, recipe, allow_changes=True)
 
 
-def test_allowed_changes_are_recorded(tmp_path):
+def test_allowed_changes_are_said_and_recorded(tmp_path, capsys):
     run = train(small(0, steps=4, log_every=1), tmp_path / "run", stop_at=2)
     longer = small(0, steps=6, log_every=1)
-    train(longer, run.path, resume=True, allow_changes=True)
+    train(longer, run.path, resume=True, allow_changes=True, console=True)
+    assert "Resumed with changes: experiment.steps: 4, and now 6." in "".join(capsys.readouterr())
     info = run.info
     assert (info["status"], info["step"], info["steps"]) == ("completed", 6, 6)
     assert info["resumed"][0]["changes"] == ["experiment.steps: 4, and now 6"]
