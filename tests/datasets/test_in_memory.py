@@ -1,15 +1,25 @@
 """Arrays, sets of tf.data and of PyTorch in place of a dataset."""
 
+import io
+
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 from small import small
 
 import ganlab
 
+def png(image):
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "png")
+    return file.getvalue()
+
+
 random = np.random.default_rng(0)
 BYTES = random.integers(0, 256, (12, 4, 5, 3), np.uint8)
 CLASSES = np.arange(12) % 3
+PNGS = [png(image) for image in BYTES]
 POINTS = random.normal(size=(12, 2))
 
 
@@ -56,6 +66,13 @@ def scaled(values, high=255):
         (list(POINTS), POINTS, None),
         (lambda: tensors(POINTS), POINTS, None),
         (lambda: tensors(POINTS).batch(5), POINTS, None),
+        (lambda: tensors(POINTS).batch(4, drop_remainder=True).prefetch(1), POINTS, None),
+        (lambda: tensors(POINTS).batch(4).map(lambda x: x), POINTS, None),
+        (lambda: tensors(POINTS).batch(4, drop_remainder=True).unbatch(), POINTS, None),
+        (lambda: tensors(BYTES[..., 0]).batch(4, drop_remainder=True), scaled(BYTES[..., :1]), None),
+        (lambda: tensors((POINTS, CLASSES)).batch(4, drop_remainder=True), POINTS, CLASSES),
+        (lambda: tensors(PNGS).map(tf.io.decode_png), scaled(BYTES), None),
+        (lambda: tensors((PNGS, CLASSES)).map(lambda x, y: (tf.io.decode_image(x), y)), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)).batch(5), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)).filter(lambda x, y: y >= 0), scaled(BYTES), CLASSES),
