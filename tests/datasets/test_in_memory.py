@@ -10,6 +10,7 @@ from small import small
 
 import ganlab
 
+
 def png(image):
     file = io.BytesIO()
     Image.fromarray(image).save(file, "png")
@@ -101,6 +102,13 @@ def test_data_of_python_are_a_dataset(cpus, data, rows, labels):
         (POINTS[:, 0], r"array of shape \(12,\); it must be \(n, d\)"),
         ((BYTES, CLASSES[:5]), r"labels of experiment\.dataset has int64 values of shape \(5,\)"),
         ((BYTES, CLASSES - 1), "with -1 in row 0"),
+        ({"a": POINTS}, r"dataset is \{'a': array[^\n]{,200}, of type dict; it must be a ganlab\.Dataset"),
+        ([{"a": 1}], "has items that have a dict of 'a'; each must be"),
+        (Items(POINTS, CLASSES, CLASSES), "has items that are a tuple of 3; each must be"),
+        (lambda: tensors({"image": BYTES}), "has items that have a dict of 'image'; each must be"),
+        (lambda: tensors((POINTS, {"a": CLASSES})), "has items that have a dict of 'a'; each must be"),
+        (lambda: tensors((POINTS, CLASSES, CLASSES)), "has items that are a tuple of 3; each must be"),
+        (lambda: tensors(POINTS).window(2), r"has items that have a tf\.data\.Dataset, as windows are; each"),
         ("digits.npy", r"'digits\.npy', of type str; it must be a ganlab\.Dataset"),
         (3, r"3, of type int; it must be a ganlab\.Dataset"),
     ],

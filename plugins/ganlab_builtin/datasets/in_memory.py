@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,11 +52,14 @@ def dataset_of(data: Any) -> InMemory | None:
     if hasattr(data, "__array__"):
         return InMemory(_stacked([data], whole=True))
     if hasattr(data, "element_spec"):
+        _check_parts(data.element_spec)
         if not (data.cardinality() < -1 or data.cardinality() >= 0):
             raise ganlab.ConfigError("experiment.dataset is a tf.data.Dataset without an end. End it: .take(n).")
         items: list[Any] = list(data.as_numpy_iterator())
     elif hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
         items = [data[number] for number in range(len(data))]
+        for item in items[:1]:
+            _check_parts(item)
     else:
         return None
     whole = bool(items) and hasattr(data, "element_spec") and _are_batches(data, items[0])
@@ -65,6 +68,22 @@ def dataset_of(data: Any) -> InMemory | None:
     if not paired or len(items[0]) < 2:
         return InMemory(examples)
     return InMemory(examples, _stacked([item[1] for item in items], whole=whole))
+
+
+def _check_parts(item: Any) -> None:
+    """Refuses what is neither an example nor a tuple of it and perhaps its class; takes the specs of both, too."""
+    parts = item if isinstance(item, tuple) else (item,)
+    found = None if len(parts) in (1, 2) else f"are a tuple of {len(parts)}"
+    for part in parts:
+        if isinstance(part, Mapping):
+            found = f"have a dict of {', '.join(map(repr, part)):.80}"
+        elif isinstance(part, tf.data.DatasetSpec):
+            found = "have a tf.data.Dataset, as windows are"
+    if found:
+        raise ganlab.ConfigError(
+            f"experiment.dataset has items that {found}; each must be an example, or a tuple (example, class). "
+            "In tf.data: .map(lambda row: (row['image'], row['label']))."
+        )
 
 
 def _are_batches(data: Any, item: Any) -> bool:
