@@ -83,6 +83,8 @@ class Arrays(ganlab.Dataset):
             )
         if not self._bytes:  # plain bytes are always in range
             self._check_values()
+        elif rows.ndim > 2 and next(_chunks(rows))[1].max() == 1:
+            warnings.warn(f"{self._called} has bytes of 0 and 1, which are nearly black: 255 is white.", stacklevel=4)
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
 
