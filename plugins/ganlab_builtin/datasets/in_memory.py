@@ -58,16 +58,12 @@ def dataset_of(data: Any) -> InMemory | None:
         items: list[Any] = list(data.as_numpy_iterator())
     elif hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
         items = [data[number] for number in range(len(data))]
-        for item in items[:1]:
-            _check_parts(item)
+        _check_parts(items[0] if items else None)
     else:
         return None
     whole = bool(items) and hasattr(data, "element_spec") and _are_batches(data, items[0])
-    paired = bool(items) and isinstance(items[0], tuple)
-    examples = _stacked([item[0] for item in items] if paired else items, whole=whole)
-    if not paired or len(items[0]) < 2:
-        return InMemory(examples)
-    return InMemory(examples, _stacked([item[1] for item in items], whole=whole))
+    columns = zip(*items, strict=False) if items and isinstance(items[0], tuple) else [items]
+    return InMemory(*(_stacked(column, whole=whole) for column in columns))
 
 
 def _check_parts(item: Any) -> None:
@@ -94,8 +90,8 @@ def _are_batches(data: Any, item: Any) -> bool:
     shape, source = _first_shape(data), data
     while sources := source._inputs():  # there is no public way to what a batch of a fixed size is a batch of
         name = type(source).__name__.lower()
-        if "unbatch" in name:
-            return False
+        if any(word in name for word in ("unbatch", "flatmap", "interleave")):  # which make other elements
+            break
         if "batch" in name and shape[:1] in (_first_shape(source)[:1], [None]):
             return True
         source = sources[-1]
