@@ -42,8 +42,8 @@ def check_roles(settings: Mapping[str, Any]) -> None:
                     makes = isinstance(item, (type, Factory))
                     remedy = "call it, and give what it returns" if makes else f"'ganlab plugins' lists the {kind}"
                     raise ConfigError(
-                        f"experiment.{setting} is {item!r}, of type {type(item).__name__}; it must be a {called}: "
-                        f"{remedy}."
+                        f"experiment.{setting} is {' '.join(repr(item).split()):.200}, of type {type(item).__name__}; "
+                        f"it must be a {called}: {remedy}."
                     )
                 if called.startswith("ganlab."):
                     _check_methods(item, role)

@@ -75,7 +75,7 @@ def check_resumable(
         differing["another experiment"], longer = lines, False
     if lines and not (longer or allow_changes):
         what = " and with ".join(name for name, found in differing.items() if found)
-        below = "\n".join(f"  {text}" for text in lines)
+        below = "\n".join(f"  {text}" for text in sorted(lines, key=lambda text: text.startswith(f"{STEPS}: ")))
         raise RunError(
             f"{run.path} began {'as' if differing['another experiment'] else 'with'} {what}:\n{below}\n"
             "Resume it unchanged, pass --allow-changes (in Python: allow_changes=True), or start a new run."

@@ -167,6 +167,8 @@ def look_at_array(path: str, *, key: str | None, labels: str | None, use_classes
         if labels is not None and not _takes(settings | {"labels": labels}):
             facts.append(f"{labels} are not classes: these are whole numbers from 0, as many as there are classes.")
             labels = None
+        if others := _others(inside, key, fitting):
+            facts.append(f"Left out: {others}. Classes are one whole number a row.")
     if labels is not None:
         settings["labels"] = labels
     with warnings.catch_warnings(record=True) as caught:
@@ -320,6 +322,16 @@ def _arrays_of(path: str) -> dict[str, tuple[tuple[int, ...], str]]:
     except Exception:  # of any kind, as torn files have them: datasets.arrays says what is wrong
         return {}
     return arrays
+
+
+def _others(inside: dict[str, tuple[tuple[int, ...], str]], key: str, fitting: Sequence[str]) -> str:
+    """The arrays of a file that are neither the rows nor may be classes, each with the reason."""
+    rows, whys = inside[key][0][0], []
+    for name in sorted(inside.keys() - {key, *fitting}):
+        shape, kind = inside[name]
+        why = "several numbers a row" if kind in "iu" else "not stored as whole numbers"
+        whys.append(f"{name} ({why if shape[:1] == (rows,) else f'not {rows:,} rows'})")
+    return ", ".join(whys)
 
 
 def _bounds(path: str, key: str | None) -> dict[str, float]:

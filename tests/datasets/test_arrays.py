@@ -255,6 +255,16 @@ def test_images_in_the_upper_half_of_the_range_are_warned_of(save):
         Arrays(path=save(a=np.linspace(-1, 1, 5 * 4 * 4, dtype=np.float32).reshape(5, 4, 4)))
 
 
+def test_masks_of_bytes_are_warned_of(save):
+    path = save(a=np.eye(4, dtype=np.uint8)[None])
+    with pytest.warns(UserWarning, match="has bytes of 0 and 1, which are nearly black"):
+        Arrays(path=path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Arrays(path=path, low=0, high=1)
+        Arrays(path=save(a=np.zeros((2, 4, 4), np.uint8)))
+
+
 def test_half_a_range_and_a_range_upside_down_are_refused(save):
     path = save(x=GREY)
     assert "datasets.arrays.high = None must be given too" in refused(path=path, low=0.0)

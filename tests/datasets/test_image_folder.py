@@ -73,11 +73,13 @@ def test_every_format_and_number_of_channels_is_read(channels, tmp_path, through
     save(tmp_path / "g.png", np.concatenate([np.full((6, 6, 1), grey, np.uint8), alpha], axis=2))
     save(tmp_path / "h.jpeg", np.full((6, 6), grey, np.uint8), quality=100)
     save(tmp_path / "i.bmp", np.concatenate([flat, alpha], axis=2))
+    Image.fromarray(flat).quantize(4).save(tmp_path / "j.bmp")  # with a palette
+    save(tmp_path / "k.bmp", np.full((6, 6), grey, np.uint8))
     folder = ImageFolder(path=str(tmp_path), size=6, channels=channels)
-    images = (through_pipeline(folder, range(9), batch=9) + 1) * 127.5
+    images = (through_pipeline(folder, range(11), batch=11) + 1) * 127.5
     luma = 0.299 * 200 + 0.587 * 100 + 0.114 * 50
     in_colour, in_grey = (colour, (grey,) * 3) if channels == 3 else ((luma,), (grey,))
-    expected = np.array([in_grey if i in (5, 6, 7) else in_colour for i in range(9)], np.float32)
+    expected = np.array([in_grey if i in (5, 6, 7, 10) else in_colour for i in range(11)], np.float32)
     # JPEG and the palette of a GIF are a level or two off.
     np.testing.assert_allclose(images, np.broadcast_to(expected[:, None, None], images.shape), atol=2.0)
 

@@ -13,6 +13,10 @@ CLASSES = np.arange(12) % 3
 POINTS = random.normal(size=(12, 2))
 
 
+def decoded(image):
+    return tf.io.decode_image(tf.io.encode_png(image))  # of unknown shape
+
+
 def tensors(values):
     return tf.data.Dataset.from_tensor_slices(values)
 
@@ -56,6 +60,14 @@ def scaled(values, high=255):
         (list(POINTS), POINTS, None),
         (lambda: tensors(POINTS), POINTS, None),
         (lambda: tensors(POINTS).batch(5), POINTS, None),
+        (lambda: tensors(POINTS).batch(4, drop_remainder=True).prefetch(1), POINTS, None),
+        (lambda: tensors(POINTS).batch(4).map(lambda x: x), POINTS, None),
+        (lambda: tensors(POINTS).batch(4, drop_remainder=True).unbatch(), POINTS, None),
+        (lambda: tensors(BYTES[..., 0]).batch(4, drop_remainder=True).flat_map(tensors), scaled(BYTES[..., :1]), None),
+        (lambda: tensors(BYTES[..., 0]).batch(4, drop_remainder=True), scaled(BYTES[..., :1]), None),
+        (lambda: tensors((POINTS, CLASSES)).batch(4, drop_remainder=True), POINTS, CLASSES),
+        (lambda: tensors(BYTES).map(tf.io.encode_png).map(tf.io.decode_png), scaled(BYTES), None),
+        (lambda: tensors((BYTES, CLASSES)).map(lambda x, y: (decoded(x), y)), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)).batch(5), scaled(BYTES), CLASSES),
         (lambda: tensors((BYTES, CLASSES)).filter(lambda x, y: y >= 0), scaled(BYTES), CLASSES),
@@ -84,6 +96,13 @@ def test_data_of_python_are_a_dataset(cpus, data, rows, labels):
         (POINTS[:, 0], r"array of shape \(12,\); it must be \(n, d\)"),
         ((BYTES, CLASSES[:5]), r"labels of experiment\.dataset has int64 values of shape \(5,\)"),
         ((BYTES, CLASSES - 1), "with -1 in row 0"),
+        ({"a": POINTS}, r"dataset is \{'a': array[^\n]{,200}, of type dict; it must be a ganlab\.Dataset"),
+        ([{"a": 1}], "has items that have a dict of 'a'; each must be"),
+        (Items(POINTS, CLASSES, CLASSES), "has items that are a tuple of 3; each must be"),
+        (lambda: tensors({"image": BYTES}), "has items that have a dict of 'image'; each must be"),
+        (lambda: tensors((POINTS, {"a": CLASSES})), "has items that have a dict of 'a'; each must be"),
+        (lambda: tensors((POINTS, CLASSES, CLASSES)), "has items that are a tuple of 3; each must be"),
+        (lambda: tensors(POINTS).window(2), r"has items that have a tf\.data\.Dataset, as windows are; each"),
         ("digits.npy", r"'digits\.npy', of type str; it must be a ganlab\.Dataset"),
         (3, r"3, of type int; it must be a ganlab\.Dataset"),
     ],

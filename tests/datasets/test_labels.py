@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 
 import ganlab
 
+ANEW = r"Number the classes anew: np\.unique"
 DIGITS = load_digits(return_X_y=True)[1]
 
 
@@ -68,21 +69,22 @@ def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "what"),
+    ("wrong", "what", "remedy"),
     [
-        (np.zeros(2, int), r"int64 values of shape \(2,\) in [^,]*;"),
-        (np.zeros((3, 2), int), r"int64 values of shape \(3, 2\) in [^,]*;"),
-        (np.zeros(3), "float64"),
-        (np.array([0.5, np.nan, 1]), "float64"),
-        (np.array([True, False, True]), "bool"),
-        (np.array(["cat", "ant", "cat"]), "<U3"),
-        (np.array([0, -1, 1]), r".*, with -1 in row 1"),
+        (np.zeros(2, int), r"int64 values of shape \(2,\) in [^,]*;", "Its length is not that of the rows"),
+        (np.int64(3), r"int64 values of shape \(\)", "Its length is not that of the rows"),
+        (np.zeros((3, 2), int), r"int64 values of shape \(3, 2\) in [^,]*;", r".* one-hot, take np\.argmax"),
+        (np.zeros(3), "float64", ANEW),
+        (np.array([0.5, np.nan, 1]), "float64", "Numbers that are not whole are no classes"),
+        (np.array([True, False, True]), "bool", ANEW),
+        (np.array(["cat", "ant", "cat"]), "<U3", ANEW),
+        (np.array([0, -1, 1]), r".*, with -1 in row 1", ANEW),
     ],
 )
-def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what):
+def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what, remedy):
     path = str(tmp_path / "rows.npz")
     np.savez(path, x=np.zeros((3, 2)), y=wrong)
-    rule = rf"arrays\.labels = 'y' has {what}.* each of the 3 rows\. Number the classes anew: np\.unique"
+    rule = rf"arrays\.labels = 'y' has {what}.* each of the 3 rows\. {remedy}"
     with pytest.raises(ganlab.ConfigError, match=rule):
         ganlab.component("datasets", "arrays")(path=path, labels="y")
 

@@ -258,6 +258,23 @@ def test_whole_numbers_that_are_no_classes_are_left_out(here):
     assert any(fact.startswith("year are not classes") for fact in data.facts)
 
 
+def test_arrays_that_are_left_out_are_named_with_the_reason(here):
+    kind = np.arange(40) % 4
+    others = {
+        "energy": kind / 3,
+        "long": np.arange(41),
+        "names": kind.astype(str),
+        "one_hot": np.eye(4, dtype=int)[kind],
+    }
+    np.savez(here / "set.npz", x=RANDOM.normal(size=(40, 5)), kind=kind, **others)
+    printed = command("new", "--array", "set.npz")
+    assert (
+        "Left out: energy (not stored as whole numbers), long (not 40 rows), names (not stored as whole numbers), "
+        "one_hot (several numbers a row). Classes are one whole number a row."
+    ) in " ".join(printed.split())
+    assert arguments("set.gin")["dataset"].arguments["labels"] == "kind"
+
+
 @pytest.mark.slow
 def test_first_run_on_own_vectors_trains(here, cpus):
     np.savez(here / "spectra.npz", intensity=RANDOM.normal(size=(40, 5)), kind=np.arange(40) % 4)

@@ -59,7 +59,7 @@ def test_made_files_hold_the_same_images_and_labels_in_the_same_order(pictures, 
     assert result.exit_code == 0, result.output
     assert "11 images of 8 x 8, 2 classes" in result.output
     data = TFRecords(path=str(tmp_path / "made"))
-    assert (data.size, data.sample_shape, data.classes) == (11, (8, 8, 3), 2)
+    assert (data.size, data.sample_shape, data.classes, data.class_names) == (11, (8, 8, 3), 2, ["a", "b"])
     numbers = [10, 0, 3, 4, 7, 8, 3, 5, 1, 2, 6, 9]
     expected = PIXELS[np.array(ORDER)[numbers]] / 127.5 - 1
     np.testing.assert_allclose(through_pipeline(data, numbers, batch=3), expected, atol=1e-6)

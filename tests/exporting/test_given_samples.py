@@ -88,10 +88,13 @@ def test_samples_have_the_asked_conditions_and_the_sources_of_examples(run, ganl
     np.testing.assert_array_equal(np.load(tmp_path / "own.npz")["source"], few["source"])
     ganlab("sample", run, "-n", "6", "-o", "grid.png")
     assert Image.open(tmp_path / "grid.png").size == (4 * 66 + 2, 3 * 66 + 2)  # two pairs in a row
-    assert "length 1; the generator's conditions have 2" in ganlab(
-        "sample", run, "--condition", "0.5", "-o", "no.npz", code=2
-    )
-    assert "must be numbers with commas" in ganlab("sample", run, "--condition", "a,b", "-o", "no.npz", code=2)
+    for text, message in [
+        ("0.5", "length 1; the generator's conditions have 2"),
+        ("a,b", "must be numbers with commas"),
+        ("0.5,nan", "condition = 0.5,nan must have finite numbers"),
+        ("1e39,0", "condition = 1e+39,0 must have finite numbers"),
+    ]:
+        assert message in ganlab("sample", run, "--condition", text, "-o", "no.npz", code=2)
 
 
 @pytest.mark.parametrize("run", [pytest.param(0, marks=pytest.mark.slow), 3], indirect=True)

@@ -112,7 +112,7 @@ def test_resume_with_one_changed_row_is_refused(run, points):
 def test_changed_data_and_settings_are_reported_together(run, points):
     said = refused(parts(points[:150], steps=6), run)
     assert "began as another experiment and with other data:" in said
-    assert "  experiment.steps: 4, and now 6\n" in said
+    assert "\n  experiment.steps: 4, and now 6\nResume it" in said  # last, as it alone would be allowed
     assert "  data of Points, size: 200, and now 150\n" in said
 
 

@@ -83,6 +83,8 @@ class Arrays(ganlab.Dataset):
             )
         if not self._bytes:  # plain bytes are always in range
             self._check_values()
+        elif rows.ndim > 2 and next(_chunks(rows))[1].max() == 1:
+            warnings.warn(f"{self._called} has bytes of 0 and 1, which are nearly black: 255 is white.", stacklevel=4)
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
 
@@ -128,7 +130,7 @@ class Arrays(ganlab.Dataset):
             below = f", with {labels.min()} in row {labels.argmin()}" if negative else ""
             raise ganlab.ConfigError(
                 f"{called} has {labels.dtype} values of shape {labels.shape}{place}{below}; it must have a "
-                f"whole number from 0 for each of the {self.size} rows. {anew}"
+                f"whole number from 0 for each of the {self.size} rows. {_label_remedy(labels, self.size) or anew}"
             )
         labels = labels.reshape(-1)
         classes = int(labels.max()) + 1
@@ -218,6 +220,17 @@ class Arrays(ganlab.Dataset):
                 "an offset before saving, or set datasets.arrays.low and .high.",
                 stacklevel=5,
             )
+
+
+def _label_remedy(labels: np.ndarray, size: int | None) -> str | None:
+    """What to do with labels that are no class a row; None if they only want other numbers."""
+    if labels.shape[:1] != (size,):
+        return "Its length is not that of the rows: take the labels of these rows."
+    if labels.size != size:
+        return "It has several numbers a row: of labels that are one-hot, take np.argmax(labels, axis=1)."
+    if labels.dtype.kind != "f" or (labels % 1 == 0).all():
+        return None
+    return "Numbers that are not whole are no classes: such conditions need a dataset of your own, docs/plugins.md."
 
 
 def bounds(rows: Any) -> dict[str, float]:

@@ -141,14 +141,28 @@ class ImageFolder(ganlab.Dataset):
     def _image(self, path: tf.Tensor) -> tf.Tensor:
         size, _, channels = self.sample_shape
         # With the file's own channels, because requesting others is an error for some formats (BMP).
-        pixels = tf.io.decode_image(tf.io.read_file(path), expand_animations=False)
-        pixels = tf.ensure_shape(pixels, (None, None, None))
+        data = tf.io.read_file(path)
+        pixels = tf.io.decode_image(data, expand_animations=False)
+        pixels = _coloured(tf.ensure_shape(pixels, (None, None, None)), data)
         grey = tf.shape(pixels)[-1] < 3  # grey, or grey and alpha
         if channels == 3:
             pixels = tf.cond(grey, lambda: tf.repeat(pixels[..., :1], 3, axis=-1), lambda: pixels[..., :3])
         else:
             pixels = tf.cond(grey, lambda: pixels[..., :1], lambda: tf.image.rgb_to_grayscale(pixels[..., :3]))
         return tf.ensure_shape(square(from_bytes(pixels), size, self.filter), self.sample_shape)
+
+
+def _coloured(pixels: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
+    """The pixels; of a BMP file with a palette its colours, of which TensorFlow gives the numbers."""
+
+    def looked_up() -> tf.Tensor:
+        ends, header = tf.unstack(tf.io.decode_raw(tf.strings.substr(data, 10, 8), tf.int32), 2)
+        palette = tf.io.decode_raw(tf.strings.substr(data, 14 + header, ends - 14 - header), tf.uint8)
+        return tf.gather(tf.reshape(palette, (-1, 4))[:, 2::-1], tf.cast(pixels[..., 0], tf.int32))
+
+    head = tf.io.decode_raw(data, tf.uint8, fixed_length=30)
+    found = tf.reduce_all(tf.gather(head, (0, 1, 28, 29)) == tf.constant([*b"BM", 8, 0], tf.uint8))
+    return tf.cond(found, looked_up, lambda: pixels)
 
 
 def _side_of(file: Path) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import ganlab
 from ganlab import fingerprints
+from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.arrays import Arrays, bounds
 
 
@@ -50,23 +51,56 @@ def dataset_of(data: Any) -> InMemory | None:
         return InMemory(_stacked([data[0]], whole=True), np.asarray(data[1]))
     if hasattr(data, "__array__"):
         return InMemory(_stacked([data], whole=True))
-    whole = False
     if hasattr(data, "element_spec"):
-        if data.cardinality() < -1 or data.cardinality() >= 0:
-            items: list[Any] = list(data.as_numpy_iterator())
-        else:
+        _check_parts(data.element_spec)
+        if not (data.cardinality() < -1 or data.cardinality() >= 0):
             raise ganlab.ConfigError("experiment.dataset is a tf.data.Dataset without an end. End it: .take(n).")
-        first = data.element_spec[0] if isinstance(data.element_spec, tuple) else data.element_spec
-        whole = first.shape.rank == 4 or first.shape[:1] == [None]
+        items: list[Any] = list(data.as_numpy_iterator())
     elif hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
         items = [data[number] for number in range(len(data))]
+        _check_parts(items[0] if items else None)
     else:
         return None
-    paired = bool(items) and isinstance(items[0], tuple)
-    examples = _stacked([item[0] for item in items] if paired else items, whole=whole)
-    if not paired or len(items[0]) < 2:
-        return InMemory(examples)
-    return InMemory(examples, _stacked([item[1] for item in items], whole=whole))
+    whole = bool(items) and hasattr(data, "element_spec") and _are_batches(data, items[0])
+    columns = zip(*items, strict=False) if items and isinstance(items[0], tuple) else [items]
+    return InMemory(*(_stacked(column, whole=whole) for column in columns))
+
+
+def _check_parts(item: Any) -> None:
+    """Refuses what is neither an example nor a tuple of it and perhaps its class; takes the specs of both, too."""
+    parts = item if isinstance(item, tuple) else (item,)
+    found = None if len(parts) in (1, 2) else f"are a tuple of {len(parts)}"
+    for part in parts:
+        if isinstance(part, Mapping):
+            found = f"have a dict of {', '.join(map(repr, part)):.80}"
+        elif isinstance(part, tf.data.DatasetSpec):
+            found = "have a tf.data.Dataset, as windows are"
+    if found:
+        raise ganlab.ConfigError(
+            f"experiment.dataset has items that {found}; each must be an example, or a tuple (example, class). "
+            "In tf.data: .map(lambda row: (row['image'], row['label']))."
+        )
+
+
+def _are_batches(data: Any, item: Any) -> bool:
+    """Whether the elements of a `tf.data.Dataset`, of which one is given, are of several examples each."""
+    rank = np.ndim(item[0] if isinstance(item, tuple) else item)
+    if rank == 4 or (isinstance(item, tuple) and len(item) > 1 and not np.ndim(item[1])):
+        return rank == 4
+    shape, source = _first_shape(data), data
+    while sources := source._inputs():  # there is no public way to what a batch of a fixed size is a batch of
+        name = type(source).__name__.lower()
+        if any(word in name for word in ("unbatch", "flatmap", "interleave")):  # which make other elements
+            break
+        if "batch" in name and shape[:1] in (_first_shape(source)[:1], [None]):
+            return True
+        source = sources[-1]
+    # Of three unknown sides, as decoded pictures have them, it is one image.
+    return bool(shape[:1] == [None] and not (rank == 3 and shape[1:2] == [None]))
+
+
+def _first_shape(data: Any) -> Any:
+    return tf.nest.flatten(data.element_spec)[0].shape
 
 
 def _stacked(items: Sequence[Any], *, whole: bool) -> np.ndarray:

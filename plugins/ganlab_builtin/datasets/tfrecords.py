@@ -70,7 +70,8 @@ class TFRecords(ganlab.Dataset):
         if not self.size:
             raise refusal("tfrecords", "path", path, f"has no record: none in files {' or '.join(_PATTERNS)}.")
         self._starts_of = starts
-        self.classes = classes if classes is not None else self._recorded_classes(root)
+        self.class_names = self._recorded_names(root) if classes is None else []
+        self.classes = classes or len(self.class_names) or None
         try:
             first = self._decoded(tf.constant(self._read(np.array([0]))[0]))
         except (tf.errors.OpError, ValueError) as error:
@@ -164,10 +165,10 @@ class TFRecords(ganlab.Dataset):
     def _torn(self, file: Path, rule: str) -> ganlab.ConfigError:
         return refusal("tfrecords", "path", self._path, f"has a file, {file.name!r}, that {rule}. Make it anew.")
 
-    def _recorded_classes(self, root: Path) -> int | None:
+    def _recorded_names(self, root: Path) -> list[str]:
         about = root / ABOUT
         if not about.is_file():
-            return None
+            return []
         try:
             with about.open("rb") as file:
                 names = json.loads(file.read(_LARGEST_ABOUT))["classes"]
@@ -175,4 +176,4 @@ class TFRecords(ganlab.Dataset):
                 raise ValueError
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise self._torn(about, "is not what 'ganlab dataset make' writes") from None
-        return len(names) if names else None
+        return names or []
