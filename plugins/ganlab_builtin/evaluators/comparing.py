@@ -227,14 +227,19 @@ def in_pieces(
 
 
 def class_probabilities(evaluator: str, features: ganlab.Features, x: np.ndarray) -> np.ndarray:
-    """The class probabilities of examples, float64 `(n, classes)`; an IncompatibleError if features give none."""
+    """The class probabilities of examples, float64 `(n, classes)`; NaN of an example that is not finite.
+
+    Raises:
+        IncompatibleError: The features give none.
+    """
     probabilities = features.probabilities(x)
     if probabilities is None:
         raise ganlab.IncompatibleError(
             f"evaluators.{evaluator} needs class probabilities, and {type(features).__name__} gives none. Set "
             f"evaluators.{evaluator}.features = @features.classifier()."
         )
-    return np.asarray(probabilities, np.float64)
+    # A network may be sure of what is not finite.
+    return np.where(np.isfinite(x.reshape(len(x), -1)).all(axis=1, keepdims=True), probabilities, np.nan)
 
 
 def _digest(*samples: np.ndarray) -> bytes:
