@@ -40,7 +40,14 @@ def fork(
     target = local(run_dir, "run_dir")
     if at < 1:
         raise RunError(f"at = {at}: a fork begins after step 1 or later; before that it is a new run.")
-    experiment = compose(run.recipe(params))
+    before, recipe = run.recipe(), run.recipe(params)
+    old, new = (each.arguments.get("start_from", "") for each in (before, recipe))
+    if old != new:
+        raise ConfigError(
+            f"experiment.start_from = {new!r}, and the run has {old!r}: a fork takes its weights from the run. Leave it "
+            "out, or start a new run with 'ganlab run'."
+        )
+    experiment = compose(recipe)
     if experiment.steps <= at:
         raise ConfigError(
             f"experiment.steps = {experiment.steps}: a fork at step {at} has nothing to train. Raise the steps: "

@@ -149,6 +149,13 @@ def test_forks_that_cannot_be_are_refused(run, tmp_path, at, message):
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("start", ["elsewhere", ""])
+def test_a_fork_takes_its_weights_from_the_run(run, tmp_path, start):
+    with pytest.raises(ganlab.ConfigError, match="a fork takes its weights from the run" if start else "nothing to"):
+        run.fork(tmp_path / "none", at=23, params=[f"experiment.start_from={start!r}"])
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.slow
 def test_a_planted_fault_is_found_exactly(tmp_path, cpus):
     fault = KINDS["penalty"] + "\noptimizers.adam.learning_rate = @schedules.jump()\n"
