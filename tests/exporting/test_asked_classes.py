@@ -134,6 +134,7 @@ def test_the_exported_generator_takes_labels(run, tmp_path, format):
     code = page.split("```python\n")[1].split("```")[0]
     assert "$" not in page
     assert "labels" in code
+    assert "Labels are not checked: one that is not from 0 to 9 may draw" in page
 
 
 def test_the_command_draws_a_row_for_each_class(run, tmp_path):
