@@ -227,11 +227,7 @@ def in_pieces(
 
 
 def class_probabilities(evaluator: str, features: ganlab.Features, x: np.ndarray) -> np.ndarray:
-    """The class probabilities of examples, float64 `(n, classes)`; NaN of an example that is not finite.
-
-    Raises:
-        IncompatibleError: The features give none.
-    """
+    """The class probabilities of examples, as `of_finite`, `(n, classes)`; an IncompatibleError if there are none."""
     probabilities = features.probabilities(x)
     if probabilities is None:
         raise ganlab.IncompatibleError(

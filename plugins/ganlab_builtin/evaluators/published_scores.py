@@ -14,18 +14,9 @@ import numpy as np
 import ganlab
 from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.evaluators import statistics_file
+from ganlab_builtin.evaluators import comparing, statistics_file
 from ganlab_builtin.evaluators.classifying import score
-from ganlab_builtin.evaluators.comparing import (
-    FROM_ONE,
-    FROM_ZERO,
-    SHARE,
-    OverFeatures,
-    Possible,
-    Sample,
-    in_pieces,
-    of_finite,
-)
+from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample, in_pieces
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
@@ -217,7 +208,7 @@ class PublishedScores(OverFeatures):
         return count
 
     def _embedded(self, x: np.ndarray) -> np.ndarray:
-        return of_finite(x, self.features.embed(x))
+        return comparing.of_finite(x, self.features.embed(x))
 
     def _probabilities(self, x: np.ndarray) -> np.ndarray:
         probabilities = self.features.probabilities(x)
@@ -226,7 +217,7 @@ class PublishedScores(OverFeatures):
                 f"{_SELECTOR} needs class probabilities for the inception score, and {type(self.features).__name__} "
                 f"gives none. Set {_SELECTOR}.splits = 0 to leave that score out."
             )
-        return of_finite(x, probabilities)
+        return comparing.of_finite(x, probabilities)
 
     def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
