@@ -65,13 +65,14 @@ class Rewound:
         if not 0 <= step <= until <= done:
             raise RunError(f"{line(run.path)} was trained to step {done}; step {until} is not one of its steps.")
         changed, forked = settled_at(info), info.get("forked_from") or {}
-        how = "resumed"
+        how, remedy = "resumed", ""
         if changed > max((change.step for change in changes_of(info)), default=0):
-            how = f"forked from {line(str(forked.get('run')))}"
+            parent = line(str(forked.get("run")))
+            how, remedy = f"forked from {parent}", f" Try 'ganlab replay {parent} --step {min(until, changed)}'."
         if step < changed:
             raise RunError(
                 f"{line(run.path)} was {how} with changes at step {changed}, and what it was trained with before is "
-                f"no longer recorded: steps up to {changed} cannot be trained again."
+                f"no longer recorded: steps up to {changed} cannot be trained again.{remedy}"
             )
         recipe = run.recipe()
         if edited := differences(info.get("settings"), flatten(recipe)):

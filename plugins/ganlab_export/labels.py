@@ -20,6 +20,8 @@ def class_numbers(run: RunDirectory, requested: int | str | Sequence[int | str] 
     given = [] if requested is None else [requested] if isinstance(requested, (int, str)) else list(requested)
     numbers = [names.index(each) if each in names else each for each in given]
     for text in (each for each in numbers if isinstance(each, str) and not (each.isascii() and each.isdecimal())):
-        known = nearest(text, names) or f" Classes: {', '.join(names) or 'numbers, which have no names'}."
+        classes = len(run.info.get("label_frequencies") or ())
+        numbered = f"the numbers from 0 to {classes - 1}" if classes else "numbers, which have no names"
+        known = nearest(text, names) or f" Classes: {', '.join(names) or numbered}."
         raise ConfigError(line(f"label = {text} is not a class of the data.{known}"))
     return several.whole_numbers([int(each) if isinstance(each, str) else each for each in numbers], "labels")

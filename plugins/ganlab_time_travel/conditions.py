@@ -61,9 +61,12 @@ def parse_condition(text: str) -> Condition:
             raise ValueError
         if match["tag"]:
             return Condition(match["tag"], "nonfinite")
-        return Condition(match[1], match[2], float(match[3]))
+        number = float(match[3])
     except ValueError:
         raise ConfigError(
             f"{text!r} is not a condition. Write a metric, a comparison (<, <=, >, >=, ==, !=) and a number, for "
             "example 'constraints/gradient_penalty/slope > 5', or 'critic/loss nonfinite'."
         ) from None
+    if math.isnan(number):
+        raise ConfigError(f"{text!r}: no value compares with nan. Write '{match[1]} nonfinite'.")
+    return Condition(match[1], match[2], number)

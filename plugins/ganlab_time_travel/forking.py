@@ -12,8 +12,8 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab import Run
-from ganlab.commands import listed
-from ganlab.engine import Checkpoint, Checkpoints, Rewound, Trainer, TrainingState, compose, restore, train
+from ganlab.commands import Recipe, listed
+from ganlab.engine import Checkpoint, Checkpoints, Rewound, Trainer, TrainingState, compose, make, restore, train
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import line, local
 from ganlab.runs import METRICS, RunDirectory
@@ -40,7 +40,16 @@ def fork(
     target = local(run_dir, "run_dir")
     if at < 1:
         raise RunError(f"at = {at}: a fork begins after step 1 or later; before that it is a new run.")
-    experiment = compose(run.recipe(params))
+    before, recipe = run.recipe(), run.recipe(params)
+    old, new = (each.arguments.get("start_from", "") for each in (before, recipe))
+    if old != new:
+        raise ConfigError(
+            f"experiment.start_from = {new!r}, and the run has {old!r}: a fork takes its weights from the run. Leave "
+            "it out, or start a new run with 'ganlab run'."
+        )
+    if _virtual(before) > _virtual(recipe):  # TensorFlow splits a CPU only once: into the larger number
+        make(before.arguments["strategy"])
+    experiment = compose(recipe)
     if experiment.steps <= at:
         raise ConfigError(
             f"experiment.steps = {experiment.steps}: a fork at step {at} has nothing to train. Raise the steps: "
@@ -67,6 +76,11 @@ def fork(
 
     rewound.create_fork(trainer, target, fill)
     return cast(Run, train(experiment, target, resume=True, console=console, as_run=Run))
+
+
+def _virtual(recipe: Recipe) -> int:
+    """How many devices the strategy splits the CPU into; 0 for none."""
+    return getattr(recipe.arguments.get("strategy"), "arguments", {}).get("virtual_replicas") or 0
 
 
 def _save(checkpoints: Checkpoints, trainer: Trainer, step: int, pending: np.ndarray) -> Checkpoint:

@@ -61,6 +61,25 @@ def test_accuracy_is_the_share_of_samples_with_the_asked_label():
     assert figures == pytest.approx({"accuracy": 110 / 120, "worst_class": 0.75, "real_accuracy": real})
 
 
+@pytest.mark.parametrize("samples", [3, 5, 120])
+def test_accuracy_counts_every_class_equally_often(samples):
+    asked = []
+
+    class Listening(Asked):
+        def __call__(self, n, seed, labels=None):
+            asked.extend(labels)
+            return super().__call__(n, seed, labels)
+
+    accuracy = ganlab.component("evaluators", "label_accuracy")(features=Nearest(), samples=samples)
+    accuracy.evaluate(Listening(), Clouds(), None)
+    assert np.bincount(asked).tolist() == [samples // 3] * 3
+
+
+def test_fewer_samples_than_classes_are_refused():
+    with pytest.raises(ganlab.ConfigError, match=r"label_accuracy\.samples = 2 must be at least 3"):
+        evaluated("label_accuracy", features=Nearest(), samples=2)
+
+
 def test_distance_within_classes_is_that_of_scipy():
     figures = evaluated("class_frechet_distance", seed=3)
     random, clouds, expected, real = np.random.default_rng(3), Clouds(), [], []
@@ -75,6 +94,24 @@ def test_distance_within_classes_is_that_of_scipy():
     assert figures["real_against_real"] == pytest.approx(np.mean(real), rel=1e-6)
     # The shift alone contributes one.
     assert figures["class/0"] > 1 > figures["real_against_real"]
+
+
+@pytest.mark.parametrize("odd", [np.inf, np.nan])
+@pytest.mark.parametrize("name", ["label_accuracy", "class_frechet_distance", "classifier_score"])
+def test_one_sample_that_is_not_finite_leaves_no_figure(name, odd):
+    class Broken(Asked):
+        def __call__(self, n, seed, labels=None):
+            points = super().__call__(n, seed, np.arange(n) % 3 if labels is None else labels)
+            points[labels == 0 if name == "class_frechet_distance" else 0, 0] = odd
+            return points
+
+    arguments = {} if name == "class_frechet_distance" else {"features": Nearest()}
+    figures = ganlab.component("evaluators", name)(**arguments).evaluate(Broken(), Clouds(), None)
+    assert {figure for figure, value in figures.items() if np.isnan(value)} == {
+        "label_accuracy": {"accuracy", "worst_class"},
+        "class_frechet_distance": {"distance", "worst_class", "class/0"},
+        "classifier_score": {"score"},
+    }[name]
 
 
 def test_an_unconditional_generator_is_refused():

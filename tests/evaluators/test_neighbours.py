@@ -83,9 +83,21 @@ def test_a_collapsed_generator_has_precision_and_no_recall():
     assert measure("density_coverage", collapsed, dataset, samples=500)["coverage"] < 0.05
 
 
-def test_samples_that_are_not_finite_lie_nowhere():
-    nowhere = measure("precision_recall", lambda n, seed: np.full((n, 2), np.nan), Normal(2), samples=50)
-    assert (nowhere["precision"], nowhere["recall"]) == (0.0, 0.0)
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("name", ["precision_recall", "density_coverage"])
+def test_one_sample_that_is_not_finite_leaves_no_figure(name, odd):
+    def broken(n, seed):
+        points = normal(std=0.01)(n, seed)
+        points[0, 0] = odd
+        return points
+
+    class Clipped(Halves):
+        def embed(self, x):
+            return np.nan_to_num(x, posinf=1.0, neginf=-1.0)
+
+    for features in (None, Clipped()):
+        for figure, value in measure(name, broken, Normal(2), samples=50, resamples=3, features=features).items():
+            assert math.isfinite(value) == figure.startswith("real_"), figure
 
 
 def test_scale_does_not_matter_and_features_are_used():

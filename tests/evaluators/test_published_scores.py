@@ -123,6 +123,15 @@ def test_scores_are_those_of_all_rows_at_once():
     assert 0 < found["precision"] <= 1
 
 
+def test_one_sample_that_is_not_finite_leaves_no_score():
+    generated = points(60, seed=1)
+    generated[50, 0, 0, 0] = np.inf  # behind the first examples and in few subsets; `Few` would make it 1
+    evaluator = scores(samples=60, subsets=2, subset_size=3, splits=2, nearest=20)
+    found = evaluator.evaluate(sampler(generated), Pictures(points(60)), None)
+    assert {name for name, value in found.items() if np.isfinite(value)} == {"samples", "real_examples"}
+    assert len(found) > 8
+
+
 def test_statistics_are_written_and_read(tmp_path):
     real, generated, file = points(300), points(200, seed=1), tmp_path / "kept" / "real.npz"
     few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}

@@ -1,5 +1,7 @@
 """A conditional run: samples of asked classes, between classes, and its exported generator."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -56,6 +58,15 @@ def test_images_go_into_a_folder_one_by_one(run, tmp_path, monkeypatch):
     read = ganlab.component("datasets", "image_folder")(path="images", size=8, channels=1)
     np.testing.assert_allclose(read.examples(tf.range(3, dtype=tf.int64), 0), drawn.samples, atol=0.51 / 127.5)
     assert "images is a folder with files in it already" in mistake_in(tmp_path, "sample", run.path, "-o", "images")
+
+
+@pytest.mark.parametrize("text", ["-1", "cat"])
+def test_classes_without_names_are_listed_by_their_numbers(run, tmp_path, text):
+    shutil.copytree(run.path, tmp_path / "a")
+    nameless = ganlab.Run(tmp_path / "a")
+    nameless.update(class_names=[])
+    with pytest.raises(ConfigError, match=rf"label = {text} is not a class .* Classes: the numbers from 0 to 9\."):
+        exporting.draw(nameless, 5, labels=text)
 
 
 def test_labels_are_drawn_as_frequent_as_in_the_data_and_belong_to_numbers(run):
@@ -123,6 +134,7 @@ def test_the_exported_generator_takes_labels(run, tmp_path, format):
     code = page.split("```python\n")[1].split("```")[0]
     assert "$" not in page
     assert "labels" in code
+    assert "Labels are not checked: one that is not from 0 to 9 may draw" in page
 
 
 def test_the_command_draws_a_row_for_each_class(run, tmp_path):

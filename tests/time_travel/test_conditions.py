@@ -33,6 +33,12 @@ def test_a_value_that_is_no_number_is_neither_more_nor_less():
     assert not parse_condition("a < 1").holds(math.nan)
 
 
+@pytest.mark.parametrize("text", ["critic/loss > nan", "critic/loss==NaN", "critic/loss != -nan"])
+def test_comparisons_with_nan_are_refused(text):
+    with pytest.raises(ganlab.ConfigError, match=r"no value compares with nan\. Write 'critic/loss nonfinite'"):
+        parse_condition(text)
+
+
 @pytest.mark.parametrize(
     "text", ["", "a", "a >", "> 5", "a > b", "a = 5", "__import__('os').system('true')", "a > 1 or 1"]
 )

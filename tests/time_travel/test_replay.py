@@ -4,6 +4,8 @@ import contextlib
 import json
 import random
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,6 +149,28 @@ def test_forks_that_cannot_be_are_refused(run, tmp_path, at, message):
     with pytest.raises(ganlab.GanlabError, match=message):
         run.fork(tmp_path / "none", at=at, params=params)
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("start", ["elsewhere", ""])
+def test_a_fork_takes_its_weights_from_the_run(run, tmp_path, start):
+    with pytest.raises(ganlab.ConfigError, match="a fork takes its weights from the run" if start else "nothing to"):
+        run.fork(tmp_path / "none", at=23, params=[f"experiment.start_from={start!r}"])
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+def test_a_fork_has_fewer_replicas_or_more(tmp_path, cpus):
+    run = trained(tmp_path, KINDS["replicas"])
+    for name, setting, replicas in (
+        ("one", "strategies.mirrored.virtual_replicas=1", 1),
+        ("four", "strategies.mirrored.virtual_replicas=4", 4),
+        ("alone", "experiment.strategy=@strategies.one_device()", 1),
+    ):
+        # TensorFlow splits a CPU once in a process, and here it has.
+        command = [sys.executable, "-m", "ganlab", "fork", run.path, "--at", "20", "--param", setting]
+        done = subprocess.run([*command, "--name", name], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert ganlab.Run(run.path.parent / name).info["replicas"] == replicas
 
 
 @pytest.mark.slow

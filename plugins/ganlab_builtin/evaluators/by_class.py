@@ -51,7 +51,7 @@ class LabelAccuracy(OverFeatures):
 
         Args:
             features: A feature network with class probabilities, for example `@features.classifier()`.
-            samples: The number of samples over all classes.
+            samples: The number of samples over all classes, at least one of each; rounded down to equally many of each.
             seed: Decides the noise that samples are drawn from, and the real examples.
         """
         self.samples, self.seed = samples, seed
@@ -65,23 +65,29 @@ class LabelAccuracy(OverFeatures):
 
         Raises:
             IncompatibleError: The generator is unconditional, or the features give no class probabilities.
+            ConfigError: There are fewer samples than classes.
         """
         classes = asked_classes("label_accuracy", sample)
+        if self.samples < classes:
+            raise ganlab.ConfigError(
+                f"evaluators.label_accuracy.samples = {self.samples} must be at least {classes}: equally many samples "
+                f"are drawn of each of the {classes} classes."
+            )
         self.features.prepare(dataset)
-        labels = np.arange(self.samples) % classes
-        correct = self._predicted(np.asarray(sample(self.samples, self.seed, labels))) == labels
-        by_class = [correct[labels == label].mean() for label in range(min(classes, self.samples))]
+        labels = np.arange(self.samples - self.samples % classes) % classes
+        correct = self._correct(np.asarray(sample(len(labels), self.seed, labels)), labels)
         numbers, real_labels = labelled(dataset, self.seed)
-        chosen = np.random.default_rng(self.seed).permutation(len(numbers))[: self.samples]
-        real_correct = self._predicted(real_examples(dataset, numbers[chosen], self.seed)) == real_labels[chosen]
+        chosen = np.random.default_rng(self.seed).permutation(len(numbers))[: len(labels)]
+        real_correct = self._correct(real_examples(dataset, numbers[chosen], self.seed), real_labels[chosen])
         return {
             "accuracy": float(correct.mean()),
-            "worst_class": float(min(by_class)),
+            "worst_class": float(correct.reshape(-1, classes).mean(axis=0).min()),
             "real_accuracy": float(real_correct.mean()),
         }
 
-    def _predicted(self, x: np.ndarray) -> np.ndarray:
-        return np.argmax(comparing.class_probabilities("label_accuracy", self.features, x), axis=1)
+    def _correct(self, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        probabilities = comparing.class_probabilities("label_accuracy", self.features, x)
+        return np.where(np.isfinite(probabilities).all(axis=1), np.argmax(probabilities, axis=1) == labels, np.nan)
 
 
 class ClassFrechetDistance(OverFeatures):

@@ -227,14 +227,14 @@ def in_pieces(
 
 
 def class_probabilities(evaluator: str, features: ganlab.Features, x: np.ndarray) -> np.ndarray:
-    """The class probabilities of examples, float64 `(n, classes)`; an IncompatibleError if features give none."""
+    """The class probabilities of examples, as `of_finite`, `(n, classes)`; an IncompatibleError if there are none."""
     probabilities = features.probabilities(x)
     if probabilities is None:
         raise ganlab.IncompatibleError(
             f"evaluators.{evaluator} needs class probabilities, and {type(features).__name__} gives none. Set "
             f"evaluators.{evaluator}.features = @features.classifier()."
         )
-    return np.asarray(probabilities, np.float64)
+    return of_finite(x, probabilities)
 
 
 def _digest(*samples: np.ndarray) -> bytes:
@@ -255,7 +255,7 @@ def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
         return np.asarray(x.reshape(len(x), -1), np.float64)
     told = getattr(features, "weights_digest", None) or features.fingerprint()
     if not told:
-        return np.asarray(features.embed(x), np.float64)
+        return of_finite(x, features.embed(x))
     name = f"{type(features).__qualname__} {json.dumps(told, sort_keys=True, default=str)}"
     parts = []
     for start in range(0, len(x), _BLOCK):
@@ -265,4 +265,10 @@ def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
         _vectors[key] = parts[-1]
     while sum(kept.nbytes for kept in _vectors.values()) > _KEPT:
         del _vectors[next(iter(_vectors))]
-    return np.asarray(np.concatenate(parts), np.float64)
+    return of_finite(x, np.concatenate(parts))
+
+
+def of_finite(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """What features say of examples, float64; NaN of those that are not finite, which features may clip or round."""
+    rows, finite = np.asarray(rows, np.float64), np.isfinite(x.reshape(len(x), -1)).all(axis=1)
+    return rows if finite.all() else np.where(finite[:, None], rows, np.nan)

@@ -135,11 +135,13 @@ def gaussian_frechet(
     covariance_r: np.ndarray,
     root: np.ndarray | None = None,
 ) -> float:
-    """The squared Fréchet distance between two Gaussians (Dowson and Landau, 1982), at least 0.
+    """The squared Fréchet distance between two Gaussians (Dowson and Landau, 1982), at least 0; NaN if not finite.
 
     `C C_r` has the eigenvalues of the symmetric `C^(1/2) C_r C^(1/2)`, so that the trace of its root needs no root of
     a matrix that is not symmetric. `root` is `C^(1/2)` if it is known.
     """
+    if not all(np.isfinite(x).all() for x in (mean, covariance, mean_r, covariance_r)):
+        return float("nan")
     root = _root(covariance) if root is None else root
     cross = np.sqrt(np.maximum(np.linalg.eigvalsh(root @ covariance_r @ root), 0.0)).sum()
     between_means = float(np.sum((mean - mean_r) ** 2))

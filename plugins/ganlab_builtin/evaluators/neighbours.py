@@ -58,7 +58,7 @@ class _ByNeighbours(OverFeatures):
         self.seed, self.features = seed, features
 
     def evaluate(self, sample: Sample, dataset: ganlab.Dataset, run: Run | None) -> dict[str, float]:
-        """The figures of the class's description, and with `resamples` the ends of their intervals.
+        """The figures of the class's description, and with `resamples` the ends of their intervals; NaN if not finite.
 
         Raises:
             IncompatibleError: There are too few real examples, or samples are of another shape.
@@ -71,6 +71,11 @@ class _ByNeighbours(OverFeatures):
                 "larger dataset."
             )
         points = self._points(drawn, neighbour_radii(drawn.real, self.neighbours))
+        for name in points:
+            # An infinite sample's ball would hold everything, and NaN lies nowhere, as do samples far from the data.
+            pair = drawn.other if name.startswith("real_") else drawn.generated, drawn.real
+            if not all(np.isfinite(x).all() for x in pair):
+                points[name] = np.full(1, np.nan)
         # Densities are counts of balls, over k.
         units = {name: self.neighbours if "density" in name else 1 for name in points}
         figures = {name: float(values.sum() / (units[name] * len(values))) for name, values in points.items()}

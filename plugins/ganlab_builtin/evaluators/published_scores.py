@@ -14,7 +14,7 @@ import numpy as np
 import ganlab
 from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.evaluators import statistics_file
+from ganlab_builtin.evaluators import comparing, statistics_file
 from ganlab_builtin.evaluators.classifying import score
 from ganlab_builtin.evaluators.comparing import FROM_ONE, FROM_ZERO, SHARE, OverFeatures, Possible, Sample, in_pieces
 from ganlab_builtin.evaluators.frechet import gaussian_frechet
@@ -163,12 +163,10 @@ class PublishedScores(OverFeatures):
                     f"{_SELECTOR}.statistics = {str(self.statistics)!r} is of {len(reference.mean)} features, and "
                     f"{type(self.features).__name__} has {len(moments.mean)}. It was made with others; name a new file."
                 )
-            covariance = moments.covariance()
-            finite = np.isfinite(moments.mean).all() and np.isfinite(covariance).all()
-            figures = {"frechet_distance": float("nan")} if self.frechet else {}
-            if self.frechet and finite:
+            figures = {}
+            if self.frechet:
                 figures["frechet_distance"] = gaussian_frechet(
-                    moments.mean, covariance, reference.mean, reference.covariance
+                    moments.mean, moments.covariance(), reference.mean, reference.covariance
                 )
             if self.splits:
                 figures |= _inception_score(probabilities, self.splits)
@@ -176,6 +174,8 @@ class PublishedScores(OverFeatures):
                 figures |= self._kernel_distance(generated, real)
             if self.nearest:
                 figures |= self._precision_recall(generated, real)
+        if not np.isfinite(moments.mean).all():  # parts of the samples may be finite
+            figures = dict.fromkeys(figures, float("nan"))
         return figures | {"samples": float(moments.count), "real_examples": float(reference.count or "nan")}
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
@@ -208,7 +208,7 @@ class PublishedScores(OverFeatures):
         return count
 
     def _embedded(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.features.embed(x), np.float64)
+        return comparing.of_finite(x, self.features.embed(x))
 
     def _probabilities(self, x: np.ndarray) -> np.ndarray:
         probabilities = self.features.probabilities(x)
@@ -217,7 +217,7 @@ class PublishedScores(OverFeatures):
                 f"{_SELECTOR} needs class probabilities for the inception score, and {type(self.features).__name__} "
                 f"gives none. Set {_SELECTOR}.splits = 0 to leave that score out."
             )
-        return np.asarray(probabilities, np.float64)
+        return comparing.of_finite(x, probabilities)
 
     def _reference(self, dataset: ganlab.Dataset, count: int, real: Rows) -> Statistics:
         """The statistics of the real examples, from the file or from the examples, whose rows are kept if needed."""
