@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab import new_folder
 from ganlab.errors import RunError
-from ganlab.files import is_name, line, locked_folder, read_inside, read_json, schema, write_text
+from ganlab.files import check_links, is_name, line, locked_folder, read_inside, read_json, schema, write_text
 from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 from ganlab_sweep.configurations import Configuration
@@ -155,11 +155,12 @@ class Sweep:
         Rereads what another process wrote before, except for the request.
 
         Raises:
-            RunError: Another process holds it.
+            RunError: Another process holds it, or a link in it leads out of it.
         """
         with locked_folder(self.path) as ours:
             if not ours:
                 raise RunError(f"Another process is working on the sweep {self.path}. Wait for it, or stop it first.")
+            check_links(self.path)  # its trials append to logs and write into runs
             self._read()
             yield
 
