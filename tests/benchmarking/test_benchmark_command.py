@@ -200,6 +200,19 @@ def test_a_changed_suite_cannot_be_resumed(here, pretended):
     assert invoke("--suite", "tiny.toml", "--name", "b", "--constraint", GP).exit_code == 2  # it exists
 
 
+@pytest.mark.parametrize("place", [GP, f"{GP}/w1"])
+def test_a_benchmark_that_would_write_elsewhere_is_refused(here, pretended, place):
+    pretended["raise"] = {0: signal.SIGINT}
+    assert begin(names=[GP]).exit_code == 130
+    (here / "outside").mkdir()
+    if (path := here / "runs/b" / place).exists():
+        path.rename(here / "moved")
+    path.symlink_to(here / "outside")
+    done = invoke("--resume", "runs/b")
+    assert (done.exit_code, len(pretended["trained"])) == (2, 1)
+    assert f"{path} is a link to {here / 'outside'}, out of" in done.stderr
+
+
 FILES = (
     'settings = { "experiment.dataset" = "@datasets.idx()", "datasets.idx.images" = "a.gz" }\n'
     'files = { "datasets.idx.images" = "https://example.com/" }\n'
