@@ -14,8 +14,9 @@ from gin import config_parser
 
 from ganlab.config.files import find_gin_file, find_included, shown
 from ganlab.config.overrides import origin
-from ganlab.config.sources import check_inside, read_source, run_folder
+from ganlab.config.sources import check_inside, read_source
 from ganlab.errors import ConfigError
+from ganlab.plugins.discovery import home_of
 
 # An experiment is a handful of files, a few levels deep; anything beyond these bounds is an attempt to exhaust memory.
 _MOST_FILES, _DEEPEST = 256, 32
@@ -175,8 +176,8 @@ class _Reader:
         self._statements, self._is_component, self._opened = statements, is_component, 0
 
     def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
-        """Reads a file, to which others lead; it must lie in `home`, the folder of a run, if there is one."""
-        home = home or run_folder(path)
+        """Reads a file, to which others lead; it must lie in `home`, the folder of a run or a sweep, if any."""
+        home = home or home_of(path)
         self._opened += 1
         if self._opened > _MOST_FILES:
             raise ConfigError(
