@@ -103,6 +103,11 @@ class Sweep:
         self.proposals = [Proposed.read(stored) for stored in info["proposals"]]
 
     @property
+    def threads(self) -> int:
+        """Threads per trial: those of this process's request, or those that the sweep began with."""
+        return self.request.threads or int(self.info["threads"])
+
+    @property
     def notes(self) -> dict[str, dict[str, str]]:
         """Status and error, by trial, that no run directory has: `pruned`, or `failed` before there was a directory."""
         notes: dict[str, dict[str, str]] = self.info["trials"]
