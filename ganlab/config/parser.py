@@ -82,6 +82,7 @@ class Binding:
         source: The number of the `--gin` or `--param` that it comes from.
         included: Whether it is in an included file, where it is a default that may remain unused.
         text: The value of a `--param` as typed, empty otherwise.
+        is_data: Whether it is in a file of a run, a sweep or a benchmark, which may come from a stranger.
     """
 
     scope: tuple[str, ...]
@@ -92,6 +93,7 @@ class Binding:
     source: int
     included: bool = False
     text: str = ""
+    is_data: bool = False
 
     @property
     def key(self) -> tuple[tuple[str, ...], str, str]:
@@ -193,7 +195,8 @@ class _Reader:
             where = f"{name}:{statement.location.line_num}"
             if isinstance(statement, config_parser.BindingStatement):
                 key = _key(statement.scope, statement.selector, statement.arg_name)
-                binding = Binding(*key, statement.value, where, source, included=len(files) > 1)
+                included, is_data = len(files) > 1, home is not None
+                binding = Binding(*key, statement.value, where, source, included=included, is_data=is_data)
                 self._statements.bindings.append(binding)
             elif isinstance(statement, config_parser.BlockDeclaration):
                 self._statements.blocks.append((statement.selector, where))
