@@ -56,6 +56,16 @@ class Local:
     local: bool = True
 
 
+@dataclass(frozen=True)
+class Machine:
+    """The name or address of a machine; this one if it is empty or `local`: `address: Annotated[str, Machine()]`.
+
+    A name that is only in the folder of a run or a sweep, which may be a stranger's, is refused.
+    """
+
+    machine: bool = True
+
+
 _RULES: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "ge": ("at least", operator.ge),
     "gt": ("above", operator.gt),
@@ -86,7 +96,7 @@ def rule(hint: Any) -> str:
     """The bounds of an annotation in words: `at least 0 and finite`, `above 0 and below 1, or None`; empty for none."""
     options = list(_options(hint))
     if not any(option.bounds for option in options):
-        return ""
+        return "a machine's name" if is_machine(hint) else ""
     return ", or ".join(str(option) for option in sorted(options, key=lambda option: not option.bounds))
 
 
@@ -94,6 +104,12 @@ def without(hint: Any) -> Any:
     """An annotation without its bounds: `float | None` for `Annotated[float, Gt(0)] | None`."""
     kinds = [option.kind for option in _options(hint)]
     return typing.Union[tuple(kinds)] if rule(hint) else hint  # noqa: UP007 (of a list)
+
+
+def is_machine(hint: Any) -> bool:
+    """Whether an annotation has the mark `Machine`."""
+    marks = getattr(hint, "__metadata__", ())
+    return any(getattr(mark, "machine", False) is True for mark in marks) or any(map(is_machine, typing.get_args(hint)))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class PluginError(GanlabError):
 
 
 class NotNamedError(PluginError):
-    """Code that a run, a sweep or a benchmark names, and the user does not.
+    """Code, or a machine, that a run, a sweep or a benchmark names, and the user does not.
 
     Attributes:
         options: What to add to the command.

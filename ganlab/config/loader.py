@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,9 +16,10 @@ from ganlab.config.parser import Binding, Macro, Reference, Statements, Unquoted
 from ganlab.config.registry import EXPERIMENT, LISTS, Names, example, required, walk
 from ganlab.config.resolver import Resolver, check_keys
 from ganlab.config.spelling import default_lines, settled
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, NotNamedError
 from ganlab.interfaces import Loss
 from ganlab.interfaces.loss import has_own
+from ganlab.plugins import machines
 from ganlab.plugins.annotations import UNKNOWN, annotation, broken_bound, takes_number
 from ganlab.plugins.manager import current
 from ganlab.plugins.recipes import Recipe
@@ -183,6 +185,7 @@ class _Read:
                 self.bindings = [*lines, *self.bindings]
                 self.resolver = Resolver(names, self.bindings, strict=True, objects=objects, apart=apart)
                 recipe = self.resolver.experiment()
+        _check_machines(self.resolver)
         _check_required(recipe, names, statements, needs)
         _check_settings(recipe, self.resolver)
         lists = {part: list(recipe.arguments[part]) for part in LISTS if part in recipe.arguments}
@@ -225,6 +228,25 @@ def _check_value(binding: Binding, resolver: Resolver) -> None:
     if problem:
         meaning = f" (that is {value!r})" if value is not binding.value and value != binding.value else ""
         raise ConfigError(f"{binding.where}: {binding.name} = {binding.value!r}{meaning} {problem}")
+
+
+def _check_machines(resolver: Resolver) -> None:
+    """Refuses a machine that only a file of a run or a sweep names, and records those that the user names."""
+    for binding in resolver.used:
+        if not binding.selector or not isinstance(binding.value, (str, Macro)):
+            continue
+        if not machines.takes(resolver.names.make(binding.selector), binding.parameter):
+            continue
+        machine = str(resolver.value(binding))
+        if not binding.is_data:
+            machines.name(machine)
+        elif not machines.is_named(machine):
+            raise NotNamedError(
+                ["--param", f"{binding.name}={machine!r}"],
+                f"{binding.where} names a machine, and one that only a folder names is connected to only if you name "
+                f"it, too. Where there is no --param, set {machines.VARIABLE}={shlex.quote(machine)} in the "
+                "environment.",
+            )
 
 
 def _type_problem(binding: Binding, value: Any, names: Names) -> str:

@@ -14,8 +14,9 @@ from gin import config_parser
 
 from ganlab.config.files import find_gin_file, find_included, shown
 from ganlab.config.overrides import origin
-from ganlab.config.sources import check_inside, read_source, run_folder
+from ganlab.config.sources import check_inside, read_source
 from ganlab.errors import ConfigError
+from ganlab.plugins.discovery import home_of
 
 # An experiment is a handful of files, a few levels deep; anything beyond these bounds is an attempt to exhaust memory.
 _MOST_FILES, _DEEPEST = 256, 32
@@ -81,6 +82,7 @@ class Binding:
         source: The number of the `--gin` or `--param` that it comes from.
         included: Whether it is in an included file, where it is a default that may remain unused.
         text: The value of a `--param` as typed, empty otherwise.
+        is_data: Whether it is in a file of a run, a sweep or a benchmark, which may come from a stranger.
     """
 
     scope: tuple[str, ...]
@@ -91,6 +93,7 @@ class Binding:
     source: int
     included: bool = False
     text: str = ""
+    is_data: bool = False
 
     @property
     def key(self) -> tuple[tuple[str, ...], str, str]:
@@ -175,8 +178,8 @@ class _Reader:
         self._statements, self._is_component, self._opened = statements, is_component, 0
 
     def file(self, path: Path, including: tuple[Path, ...], home: Path | None) -> None:
-        """Reads a file, to which others lead; it must lie in `home`, the folder of a run, if there is one."""
-        home = home or run_folder(path)
+        """Reads a file, to which others lead; it must lie in `home`, the folder of a run or a sweep, if any."""
+        home = home or home_of(path)
         self._opened += 1
         if self._opened > _MOST_FILES:
             raise ConfigError(
@@ -192,7 +195,8 @@ class _Reader:
             where = f"{name}:{statement.location.line_num}"
             if isinstance(statement, config_parser.BindingStatement):
                 key = _key(statement.scope, statement.selector, statement.arg_name)
-                binding = Binding(*key, statement.value, where, source, included=len(files) > 1)
+                included, is_data = len(files) > 1, home is not None
+                binding = Binding(*key, statement.value, where, source, included=included, is_data=is_data)
                 self._statements.bindings.append(binding)
             elif isinstance(statement, config_parser.BlockDeclaration):
                 self._statements.blocks.append((statement.selector, where))

@@ -1,4 +1,4 @@
-"""Reads the text of experiment files: UTF-8, of limited size, and for a run's folder only from that folder."""
+"""Reads the text of experiment files: UTF-8, of limited size, and for the folder of a run or a sweep only from it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ LARGEST = 1 << 20
 # takes quadratic time for strings that follow one another.
 _WORD, _MOST_WORDS, _MOST_QUOTES = re.compile(r"\w+|[^\w ]"), 100_000, 20_000
 
-# The file that marks a folder as a run's.
-_RUN = "run.json"
-
 
 def read_source(path: Path, home: Path | None = None) -> str:
-    r"""The text of an experiment file, with line ends as \n; with `home`, it must lie in that folder of a run."""
+    r"""The text of an experiment file, with line ends as \n; with `home`, it must lie in that folder."""
     name = shown(path)
     if home is not None:
         check_inside(path, home, name)
@@ -57,21 +54,16 @@ def read_source(path: Path, home: Path | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def run_folder(path: Path) -> Path | None:
-    """The folder of a file if it is a run's folder, whose files are untrusted data; otherwise None."""
-    return path.parent if os.path.lexists(path.parent / _RUN) else None
-
-
 def check_inside(path: Path, home: Path, called: str) -> None:
-    """Refuses a file that lies outside a run's folder, after following links; the message begins with `called`."""
+    """Refuses a file that lies outside a folder, after following links; the message begins with `called`."""
     try:
         inside = path.resolve().is_relative_to(home.resolve())
     except (OSError, RuntimeError, ValueError):  # circular links, or an invalid path
         inside = False
     if not inside:
         raise ConfigError(
-            f"{called} leads out of the run's folder {shown(home)}. For a run, only files in its folder are read: if "
-            "you trust the file, copy it to another folder and pass that copy with --gin."
+            f"{called} leads out of the folder {shown(home)}. For a run, a sweep or a benchmark, only files in its "
+            "folder are read: if you trust the file, copy it to another folder and pass that copy with --gin."
         )
 
 

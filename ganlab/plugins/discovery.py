@@ -126,5 +126,11 @@ def plugin_file_in(folder: Path) -> Path | None:
 
 def is_data(folder: Path) -> bool:
     """Whether a folder is, or lies in, that of a run, a sweep or a benchmark, which may come from a stranger."""
-    places = {at for way in (folder.absolute(), folder.resolve()) for at in (way, *way.parents)}
-    return any(os.path.lexists(at / name) for at in places for name in _MARKS)
+    return home_of(folder) is not None
+
+
+def home_of(path: Path) -> Path | None:
+    """The nearest folder of a run, a sweep or a benchmark that a path is or lies in; None if there is none."""
+    ways = (Path(os.path.abspath(path)), path.resolve())
+    places = dict.fromkeys(at for way in ways for at in (way, *way.parents))
+    return next((at for at in places if any(os.path.lexists(at / name) for name in _MARKS)), None)

@@ -13,6 +13,7 @@ from typing import Any
 from ganlab.errors import ConfigError, nearest
 from ganlab.interfaces.schedule import Schedule
 from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
+from ganlab.plugins.machines import name_all
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.scheduled import follow, starts
 from ganlab.support import xla_cache
@@ -75,6 +76,7 @@ class Factory:
                 raise ConfigError(f"{selector}.{name} = {value!r} {problem}")
         for value in arguments.values():
             check_unchanged(value)
+        name_all(self.make, arguments)
         recipe = Recipe(self.kind, self.name, {name: described(value) for name, value in arguments.items()})
         if self.kind == "strategies":  # the first to look at devices
             xla_cache.prepare()

@@ -85,7 +85,7 @@ def benchmark(
         plugin_file=several.path(plugin_file, "plugin_file") if plugin_file is not None else None,
     )
     folder = created(request, free_path(several.path(runs, "runs"), name, plan))
-    content, _ = run_benchmark(plan, folder)
+    content, _ = run_benchmark(plan, folder, jobs=jobs)
     return Benchmarked(folder.path, content)
 
 
@@ -192,7 +192,7 @@ def run_benchmark(
     Args:
         plan: The plan.
         folder: Its folder.
-        jobs: Trials at a time; None for as many as were asked for.
+        jobs: Trials at a time; None for as many as its folder has, but no more than this machine's cores.
         **options: Those of `Runner`.
 
     Returns:
@@ -200,9 +200,8 @@ def run_benchmark(
     """
     with folder.locked():
         references = [(Path(file), read_reference(Path(file))) for file in folder.asked["against"]]
-        ended = Runner(plan, folder, jobs or int(folder.asked["jobs"]), **options).run(
-            lambda: _write(plan, folder, references)
-        )
+        at_once = jobs or min(int(folder.asked["jobs"]), cores())
+        ended = Runner(plan, folder, at_once, **options).run(lambda: _write(plan, folder, references))
         return _write(plan, folder, references), ended
 
 

@@ -19,6 +19,7 @@ from ganlab_sweep import (
     Screen,
     Sweep,
     Trial,
+    cores,
     created,
     last_value,
     launcher_of,
@@ -151,8 +152,8 @@ class Runner:
             self._create(path, task, every, seeds)
         sweep = Sweep(path)
         # Nothing that could execute code is taken from the folder.
-        plugins = self._plugins()
-        sweep.request = replace(sweep.request, jobs=self.jobs, launcher="local", launcher_options=(), **plugins)
+        mine = {**self._plugins(), "jobs": self.jobs, "threads": self._threads}
+        sweep.request = replace(sweep.request, launcher="local", launcher_options=(), **mine)
         trials = take_up(sweep, retry_failed=self.retry_failed)
         if all(trial.status in ENDED for trial in trials):
             return trials
@@ -188,7 +189,7 @@ class Runner:
         )
         proposals = [Proposed(one.settings, one.name) for one in trained]
         launcher, search = launcher_of(request), search_of(request)
-        created(SweepPlan(request, launcher, search, proposals, trained, int(self.folder.asked["threads"])), path)
+        created(SweepPlan(request, launcher, search, proposals, trained, self._threads), path)
 
     def _certificates(self, contestant: Contestant, task: Task) -> None:
         known = self.folder.known(contestant.name).setdefault("certificates", {})
@@ -209,13 +210,17 @@ class Runner:
         self.folder.save()
 
     def _measured(self, request: Mapping[str, Any], limit: float) -> dict[str, Any]:
-        answer = measured(request, threads=int(self.folder.asked["threads"]), limit=limit, stopped=self.stopped)
+        answer = measured(request, threads=self._threads, limit=limit, stopped=self.stopped)
         if is_full_disk(str(answer.get("error", ""))):
             again = f"ganlab benchmark --resume {shlex.quote(str(self.folder.path))}"
             raise RunError(
                 f"A measurement failed because the disk is full: {answer['error']}. Free some space and resume: {again}"
             )
         return answer
+
+    @property
+    def _threads(self) -> int:
+        return min(int(self.folder.asked["threads"]), cores())
 
     def _plugins(self) -> dict[str, Any]:
         return {"no_plugin": self.folder.asked["no_plugin"], "plugin_file": self.folder.plugin_file}

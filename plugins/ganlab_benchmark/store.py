@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab import new_folder
 from ganlab.errors import RunError
-from ganlab.files import as_name, line, locked_folder, read_json, schema, write_text
+from ganlab.files import as_name, check_links, line, locked_folder, read_json, schema, write_text
 from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 
@@ -119,13 +119,14 @@ class Folder:
         """Locks the benchmark until the end of the block, or of the process.
 
         Raises:
-            RunError: Another process holds it.
+            RunError: Another process holds it, or a link in it leads out of it.
         """
         with locked_folder(self.path) as ours:
             if not ours:
                 raise RunError(
                     f"Another process is working on the benchmark {line(self.path)}. Wait for it, or stop it first."
                 )
+            check_links(self.path)
             self._read()
             yield
 

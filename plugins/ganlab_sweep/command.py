@@ -25,7 +25,7 @@ from ganlab.commands import (
 )
 from ganlab.errors import NotNamedError
 from ganlab.runs import confirmed
-from ganlab_sweep import Request, Sweep, created, launcher_of, run_trials, search_of
+from ganlab_sweep import Request, Sweep, cores, created, launcher_of, run_trials, search_of
 from ganlab_sweep import request as kinds
 from ganlab_sweep.durations import Duration
 from ganlab_sweep.output import print_end, print_plan, shown
@@ -115,8 +115,8 @@ def _chosen_settings(ctx: click.Context, *, resumed: bool = False) -> dict[str, 
         if resumed and not setting.may_change:
             given = "FILE and --gin" if name == "gin" else parameter.opts[0]
             raise click.UsageError(
-                f"--resume continues a sweep unchanged: leave out {given}. Only --jobs, --timeout, "
-                "--launcher, --launcher-option, --plugin-file and --retry-failed may differ."
+                f"--resume continues a sweep unchanged: leave out {given}. Only --jobs, --threads, "
+                "--timeout, --launcher, --launcher-option, --plugin-file and --retry-failed may differ."
             )
         settings[name] = ctx.params[parameter.name or ""]
     return settings
@@ -151,7 +151,14 @@ def _reopened(path: Path, settings: Mapping[str, Any]) -> tuple[Sweep, Launcher,
         )
     if launched:
         launched.setdefault("launcher_options", ())
-    stored.request = replace(request, **{**settings, **launched, "plugin_file": local.resolve() if local else None})
+    asked = {"jobs": request.jobs, "threads": int(stored.info.get("threads", 1))}
+    # A folder alone does not decide how much starts on this machine.
+    least = asked if launched else {name: min(number, cores()) for name, number in asked.items()}
+    if any(least[name] < number and name not in settings for name, number in asked.items()):
+        words = " ".join(f"--{name} {number}" for name, number in asked.items())
+        say(f"{shown(stored.path)}: sweep.json has more than this machine's cores. To take that: {words}", err=True)
+    changed = {**least, **settings, **launched, "plugin_file": local.resolve() if local else None}
+    stored.request = replace(request, **changed)
     return stored, launcher_of(stored.request), search_of(stored.request)
 
 
@@ -162,7 +169,7 @@ def _run(
 
     def opening(trials: Sequence[Trial]) -> None:
         start = f"{shown(stored.path)}: {summary(trials) if trials else 'configurations as results come in'}"
-        say(f"{start}, {stored.request.jobs} at a time, threads: {stored.info['threads']} each.", err=True)
+        say(f"{start}, {stored.request.jobs} at a time, threads: {stored.threads} each.", err=True)
 
     collector = Collector(_stopping)
     received = collector.received

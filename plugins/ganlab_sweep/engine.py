@@ -72,7 +72,7 @@ class Engine:
         """
         self._sweep, self._driver, self._launcher, self._screen = sweep, driver, launcher, screen
         self._stopped, self._clock, self._pause = stopped, clock, wait or launcher.wait
-        self._jobs, self._threads = sweep.request.jobs, sweep.info["threads"]
+        self._jobs, self._threads = sweep.request.jobs, sweep.threads
         self._timeout = sweep.request.timeout
         self._ending = Ending(launcher, clock)
         self._stopping = False

@@ -198,6 +198,7 @@ class Request:
         "Threads per trial; by default this machine's cores divided by the number of jobs. Results depend on it in the "
         "last bits.",
         option="--threads",
+        may_change=True,
         is_stored=False,
     )
     timeout: Setting[float | None, float | None] = Setting(

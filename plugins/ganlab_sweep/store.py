@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab import new_folder
 from ganlab.errors import RunError
-from ganlab.files import is_name, line, locked_folder, read_inside, read_json, schema, write_text
+from ganlab.files import check_links, is_name, line, locked_folder, read_inside, read_json, schema, write_text
 from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 from ganlab_sweep.configurations import Configuration
@@ -103,6 +103,11 @@ class Sweep:
         self.proposals = [Proposed.read(stored) for stored in info["proposals"]]
 
     @property
+    def threads(self) -> int:
+        """Threads per trial: those of this process's request, or those that the sweep began with."""
+        return self.request.threads or int(self.info["threads"])
+
+    @property
     def notes(self) -> dict[str, dict[str, str]]:
         """Status and error, by trial, that no run directory has: `pruned`, or `failed` before there was a directory."""
         notes: dict[str, dict[str, str]] = self.info["trials"]
@@ -155,11 +160,12 @@ class Sweep:
         Rereads what another process wrote before, except for the request.
 
         Raises:
-            RunError: Another process holds it.
+            RunError: Another process holds it, or a link in it leads out of it.
         """
         with locked_folder(self.path) as ours:
             if not ours:
                 raise RunError(f"Another process is working on the sweep {self.path}. Wait for it, or stop it first.")
+            check_links(self.path)  # its trials append to logs and write into runs
             self._read()
             yield
 

@@ -23,7 +23,7 @@ def pretended(monkeypatch):
 
     Returns what was done, and what to do: a signal to raise in the n-th sweep.
     """
-    done = {"measured": [], "trained": [], "raise": {}, "lose": set()}
+    done = {"measured": [], "trained": [], "side by side": [], "raise": {}, "lose": set()}
 
     def measured(request, *, threads, limit, stopped):
         done["measured"].append(request["what"])
@@ -35,6 +35,7 @@ def pretended(monkeypatch):
 
     def run_trials(sweep, launcher, search, *, screen, retry_failed, stopped):
         number = len(done["trained"])
+        done["side by side"].append((sweep.request.jobs, sweep.threads))
         done["trained"].append(str(sweep.path.relative_to(sweep.path.parents[1])))
         if number in done["raise"]:
             signal.raise_signal(done["raise"][number])
@@ -198,6 +199,31 @@ def test_a_changed_suite_cannot_be_resumed(here, pretended):
     assert done.exit_code == 2
     assert "has changed since the benchmark began" in done.stderr
     assert invoke("--suite", "tiny.toml", "--name", "b", "--constraint", GP).exit_code == 2  # it exists
+
+
+@pytest.mark.parametrize("place", [GP, f"{GP}/w1"])
+def test_a_benchmark_that_would_write_elsewhere_is_refused(here, pretended, place):
+    pretended["raise"] = {0: signal.SIGINT}
+    assert begin(names=[GP]).exit_code == 130
+    (here / "outside").mkdir()
+    if (path := here / "runs/b" / place).exists():
+        path.rename(here / "moved")
+    path.symlink_to(here / "outside")
+    done = invoke("--resume", "runs/b")
+    assert (done.exit_code, len(pretended["trained"])) == (2, 1)
+    assert f"{path} is a link to {here / 'outside'}, out of" in done.stderr
+
+
+def test_a_resumed_benchmark_takes_no_more_than_the_cores(here, pretended, monkeypatch):
+    monkeypatch.setattr("ganlab_benchmark.benchmarking.cores", lambda: 2)
+    monkeypatch.setattr("ganlab_benchmark.running.cores", lambda: 2)
+    pretended["raise"] = {0: signal.SIGINT, 1: signal.SIGINT}
+    assert begin("--jobs", 12, names=[GP]).exit_code == 130
+    info = json.loads((path := here / "runs/b/benchmark.json").read_text())
+    path.write_text(json.dumps({**info, "asked": {**info["asked"], "threads": 64}}))
+    assert invoke("--resume", "runs/b").exit_code == 130
+    assert invoke("--resume", "runs/b", "--jobs", 9).exit_code == 0
+    assert pretended["side by side"][:3] == [(12, 1), (2, 2), (9, 2)]
 
 
 FILES = (

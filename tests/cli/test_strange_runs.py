@@ -33,8 +33,8 @@ def commands(run):
 
 
 OUT = (
-    "leads out of the run's folder run. For a run, only files in its folder are read: if you trust the file, copy it "
-    "to another folder and pass that copy with --gin."
+    "leads out of the folder run. For a run, a sweep or a benchmark, only files in its folder are read: if you trust "
+    "the file, copy it to another folder and pass that copy with --gin."
 )
 LINES = {
     "import os": (
@@ -92,6 +92,30 @@ def test_config_that_is_a_link_is_refused(mistake, here, stranger):
     (run / "config.gin").symlink_to("../secret.gin")
     for command in commands("run"):
         assert mistake(*command) == f"run/config.gin {OUT}"
+
+
+@pytest.mark.parametrize("mark", ["sweep.json", "benchmark.json"])
+@pytest.mark.parametrize("line", ["include '../../secret.gin'", ""], ids=["include", "link"])
+def test_experiment_files_of_a_sweep_read_nothing_outside_it(ganlab, mistake, here, minimal, mark, line):
+    (here / "secret.gin").write_text("the password is 1234\n")
+    (trials := here / "run" / "trials").mkdir(parents=True)
+    (here / "run" / mark).write_text("{}")
+    (trials / "more.gin").write_text("experiment.seed = 7\n")
+    base = trials / "base.gin"
+    base.write_text(f"{minimal}include 'more.gin'\n")
+    (here / "aside.gin").write_text(f"{minimal}include 'run/../more.gin'\n")
+    (here / "more.gin").touch()
+    for name in ("run/trials/base.gin", "run/../aside.gin"):
+        assert ganlab("run", "--gin", name, "--plugin-file", "ganlab_plugins.py", "--dry-run").exit_code == 0
+    if line:
+        base.write_text(f"{minimal}{line}\n")
+        (here / "own.gin").symlink_to(base)
+        assert OUT in mistake("run", "--gin", "own.gin")
+    else:
+        base.unlink()
+        base.symlink_to("../../secret.gin")
+    said = f"run/trials/base.gin{f':7: {line}' if line else ''} {OUT}"
+    assert mistake("run", "--gin", "run/trials/base.gin") == said
 
 
 @pytest.mark.parametrize("name", ["checkpoints", "metrics.jsonl", ".lock.json.tmp", "samples/step-00000001.png"])

@@ -170,6 +170,27 @@ def test_resume_continues_an_interrupted_sweep(sweep, ganlab, tmp_path):
     assert Sweep(tmp_path / "runs" / "s").request.jobs == 4
 
 
+@pytest.mark.parametrize(
+    ("given", "jobs", "threads"),
+    [
+        ("", 2, 2),
+        ("--jobs 7", 7, 2),
+        ("--threads 9", 2, 9),
+        ("--jobs 12 --threads 64", 12, 64),
+        ("--launcher pretend", 12, 64),  # whose machines have cores of their own
+    ],
+)
+def test_a_folder_asks_for_no_more_than_the_cores(sweep, ganlab, tmp_path, monkeypatch, given, jobs, threads):
+    monkeypatch.setattr("ganlab_sweep.command.cores", lambda: 2)
+    assert sweep("--grid", f"{WEIGHT}=[777]", "--jobs", "12", "--threads", "64").exit_code == 1
+    again = ganlab("sweep", "--resume", "runs/s", *given.split())
+    assert f"{jobs} at a time, threads: {threads} each." in again.stderr
+    said = "runs/s: sweep.json has more than this machine's cores. To take that: --jobs 12 --threads 64\n"
+    assert (said in again.stderr) == (jobs == 2 or threads == 2)
+    log = next((tmp_path / "runs" / "s" / "trials").glob("*.log")).read_text()
+    assert json.loads(log)[1]["OMP_NUM_THREADS"] == str(threads)
+
+
 def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
     arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "4"]
     assert sweep(*arguments).exit_code == 0

@@ -1,4 +1,5 @@
 import json
+import os
 import types
 
 import pytest
@@ -8,6 +9,8 @@ from ganlab_builtin.strategies.workers import check_cluster
 
 import ganlab
 from ganlab import ConfigError, IncompatibleError
+from ganlab.config import load, render
+from ganlab.errors import NotNamedError
 
 TWO_WORKERS = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
 
@@ -269,3 +272,24 @@ def test_tpu_that_is_being_created_is_tried_again(monkeypatch):
     monkeypatch.setattr(tpus.time, "sleep", lambda seconds: None)
     assert make("tpu", address="t") == "resolver of t"
     assert states == []
+
+
+@pytest.mark.parametrize("mark", ["run.json", "sweep.json"])
+def test_a_machine_that_only_a_folder_names_is_refused(tmp_path, monkeypatch, mark):
+    monkeypatch.setenv("GANLAB_MACHINES", "")
+    (trials := tmp_path / "s" / "trials").mkdir(parents=True)
+    lines = "include 'quickstart'\nexperiment.strategy = @strategies.tpu()\nstrategies.tpu.address = %host\n"
+    (own := tmp_path / "own.gin").write_text(f"{lines}host = 'grpc://10.0.0.1:8470'\n")
+    (tmp_path / "s" / mark).touch()
+    (file := trials / "base.gin").write_text(render(load([own])))
+    # What the user names once, processes that are started may connect to: the trials of a sweep.
+    assert os.environ["GANLAB_MACHINES"] == "grpc://10.0.0.1:8470"
+    assert load([file]).arguments["strategy"].arguments["address"] == "grpc://10.0.0.1:8470"
+    monkeypatch.setenv("GANLAB_MACHINES", "")
+    with pytest.raises(NotNamedError, match=r"names a machine.* set GANLAB_MACHINES=grpc://10") as caught:
+        load([file])
+    assert caught.value.options == ["--param", "strategies.tpu.address='grpc://10.0.0.1:8470'"]
+    assert "strategy" not in load([file], only=["dataset", "architecture"]).arguments
+    assert load([file], ["strategies.tpu.address=local"])
+    assert load([file], caught.value.options[1:])
+    assert load([file])

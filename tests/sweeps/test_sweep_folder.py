@@ -43,6 +43,22 @@ def test_only_one_process_holds_a_sweep_and_it_rereads_the_file(tmp_path):
         assert second.request.seeds == [7]
 
 
+@pytest.mark.parametrize("name", ["trials/base-s0.log", "a=1", "a=1/s0", "trials"])
+def test_a_sweep_that_would_write_elsewhere_is_refused_and_links_to_it_are_followed(tmp_path, name):
+    path = Sweep.create(tmp_path / "s", INFO, TWO).path
+    (tmp_path / "latest").symlink_to("s")
+    (path / "a=2").symlink_to("trials")
+    with Sweep(tmp_path / "latest").locked():
+        pass
+    (tmp_path / "outside").mkdir()
+    if name == "trials":
+        (path / name).rename(path / "moved")
+    (path / name).parent.mkdir(exist_ok=True)
+    (path / name).symlink_to(tmp_path / "outside")
+    with pytest.raises(RunError, match=f"{name} is a link to .*outside, out of"), Sweep(path).locked():
+        pass
+
+
 @pytest.mark.parametrize(("text", "message"), [(None, "No sweep at"), ("{", "is not JSON"), ("{}", "asked is missing")])
 def test_invalid_sweeps_are_refused(tmp_path, text, message):
     if text is not None:

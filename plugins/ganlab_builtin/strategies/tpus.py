@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Machine
 from ganlab.lazy import install
 from ganlab.lazy import tensorflow as tf
 
@@ -23,7 +23,9 @@ _DEFAULT_PORT = 8470
 _FIRST_WAIT, _LONGEST_WAIT, _PROBE_TIMEOUT = 1.0, 60.0, 10.0  # seconds
 
 
-def tpu(*, address: str = "", connect_attempts: Annotated[int, Ge(1)] = 5) -> tf.distribute.Strategy:
+def tpu(
+    *, address: Annotated[str, Machine()] = "", connect_attempts: Annotated[int, Ge(1)] = 5
+) -> tf.distribute.Strategy:
     """A replica on each core of a TPU slice, in step.
 
     Make it before anything else uses TensorFlow: starting the TPU system clears what was there.
