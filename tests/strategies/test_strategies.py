@@ -279,16 +279,16 @@ def test_a_machine_that_only_a_folder_names_is_refused(tmp_path, monkeypatch, ma
     monkeypatch.setenv("GANLAB_MACHINES", "")
     (trials := tmp_path / "s" / "trials").mkdir(parents=True)
     lines = "include 'quickstart'\nexperiment.strategy = @strategies.tpu()\nstrategies.tpu.address = %host\n"
-    (own := tmp_path / "own.gin").write_text(f"{lines}host = 'grpc://10.0.0.1:8470'\n")
+    (own := tmp_path / "own.gin").write_text(f"{lines}host = 'grpc://tpu-host:8470'\n")
     (tmp_path / "s" / mark).touch()
     (file := trials / "base.gin").write_text(render(load([own])))
     # What the user names once, processes that are started may connect to: the trials of a sweep.
-    assert os.environ["GANLAB_MACHINES"] == "grpc://10.0.0.1:8470"
-    assert load([file]).arguments["strategy"].arguments["address"] == "grpc://10.0.0.1:8470"
+    assert os.environ["GANLAB_MACHINES"] == "grpc://tpu-host:8470"
+    assert load([file]).arguments["strategy"].arguments["address"] == "grpc://tpu-host:8470"
     monkeypatch.setenv("GANLAB_MACHINES", "")
-    with pytest.raises(NotNamedError, match=r"names a machine.* set GANLAB_MACHINES=grpc://10") as caught:
+    with pytest.raises(NotNamedError, match=r"names a machine.* set GANLAB_MACHINES=grpc://tpu-host") as caught:
         load([file])
-    assert caught.value.options == ["--param", "strategies.tpu.address='grpc://10.0.0.1:8470'"]
+    assert caught.value.options == ["--param", "strategies.tpu.address='grpc://tpu-host:8470'"]
     assert "strategy" not in load([file], only=["dataset", "architecture"]).arguments
     assert load([file], ["strategies.tpu.address=local"])
     assert load([file], caught.value.options[1:])
