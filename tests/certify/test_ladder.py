@@ -185,6 +185,35 @@ def test_a_search_that_is_not_finished_is_sound():
     assert upper == pytest.approx(averaged_bound(chain))
 
 
+@pytest.mark.parametrize(
+    ("widths", "inputs"), [([21] * 3, 2), ([22] * 3, 2), ([6], 6), pytest.param([20], 5, marks=pytest.mark.slow)]
+)
+def test_a_finished_search_is_the_constant_itself(widths, inputs):
+    model = critic(widths, inputs=inputs)
+    (rung,) = ladder(model, weights_of(model), rungs=("exact",), seconds=20)
+    assert rung.note == ""
+    assert max(slopes(model, points(model, 20_000, spread)).max() for spread in (0.1, 1, 10)) <= rung.bound * (1 + 1e-5)
+    assert rung.lower <= rung.bound <= rung.lower * (1 + 1e-5)
+
+
+def test_a_search_that_is_not_finished_is_not_above_the_rungs_before_it():
+    model = critic([40, 40], inputs=6)
+    before, rung = ladder(model, weights_of(model), rungs=("semidefinite", "exact"), seconds=1)
+    assert rung.note == "not finished"
+    assert 0 < slopes(model, points(model)).max() <= rung.bound == before.bound
+
+
+def test_no_slope_is_taken_on_a_kink():
+    model = critic([3], inputs=1)  # 2 relu(x + 9) - relu(x) + relu(-x)
+    for variable, values in zip(model.weights, ([[1, -1, 1]], [0, 0, 9], [[-1], [1], [2]], [0]), strict=True):
+        variable.assign(values)
+    chain = chained(model)
+    for x, slope in ((0.5, 1.0), (0.0, 0.0)):
+        assert (
+            _bounds(chain, [np.abs(s.matrix) for s in chain.stages], np.array([[x]]), np.zeros((1, 1)), 0.0)[0] == slope
+        )
+
+
 def test_a_box_narrows_the_bound_and_holds_in_it():
     model = critic([16, 16], seed=3)
     chain = chained(model)
