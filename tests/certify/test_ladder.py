@@ -265,6 +265,13 @@ def test_an_attack_finds_the_steepest_piece():
     assert 0.95 * lower <= found <= upper * (1 + 1e-4)
 
 
+def test_an_attack_looks_around_zero_too():
+    angles = np.linspace(0, 2 * np.pi, 200)
+    ring = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
+    found = attacked_constant(lambda x: tf.nn.relu(1 - 100 * tf.norm(x, axis=1)), ring, steps=10)
+    assert found == pytest.approx(100, rel=1e-4)
+
+
 def test_an_attack_by_tiles_finds_where_all_places_are_steep():
     kernel = np.random.default_rng(0).normal(size=(2, 2, 3, 1)).astype(np.float32)
 
