@@ -27,7 +27,8 @@ def attacked_constant(
 
     Every start is one end of a pair; the other end lies at a random distance, or at another start. Both ends move so
     that `|critic(x) - critic(y)| / |x - y|` grows, in ever smaller parts of their distance, and the gradients' norms at
-    both ends count too.
+    both ends count too. A quarter of the pairs start around zero instead, at scales from a thousandth of the starts'
+    spread to ten times it: biases begin at zero, and kinks of little trained critics lie there.
 
     Args:
         critic: The function, `(n, ...) -> (n,)`. It is traced once for the same shape again and again: variables that
@@ -42,8 +43,10 @@ def attacked_constant(
     """
     random = np.random.default_rng(seed)
     shape = starts.shape
-    x = starts.astype(np.float32)
-    spread = float(x.std()) or 1.0
+    x = starts.astype(np.float32)  # a copy
+    spread, central = float(x.std()) or 1.0, slice(3, None, 4)
+    around = spread * 10.0 ** random.uniform(-3, 1, size=(len(x[central]), *[1] * (len(shape) - 1)))
+    x[central] = around * random.standard_normal(x[central].shape)
     scale = spread * 10.0 ** random.uniform(-2, 1, size=(shape[0], *[1] * (len(shape) - 1)))
     near = x + scale * random.standard_normal(shape)
     far = x[random.permutation(shape[0])]

@@ -46,8 +46,8 @@ class Certified:
 
     Attributes:
         step: Generator updates done; None for a model's file.
-        lower: The steepest slope that was found: the constant is at least this.
-        seconds: How long that search took.
+        lower: The steepest slope that the attack or a certificate found: the constant is at least this.
+        seconds: How long the attack took.
         rungs: The certificates, from the cheapest to the tightest.
         rounding: What the precision of training adds to them; None if it is float32.
     """
@@ -147,7 +147,8 @@ def _bounded(
     lower = tiled_constant(critic, starts, classes, seconds=seconds / 2) if images else 0.0
     left = seconds - (time.monotonic() - began)
     lower = max(lower, attacked_constant(lambda x: critic(x, labels), starts, steps=_STEPS, seconds=left))
-    return Certified(step, lower, time.monotonic() - began, climbed())
+    taken, rungs = time.monotonic() - began, climbed()
+    return Certified(step, max([lower, *(rung.lower for rung in rungs)]), taken, rungs)
 
 
 def certificates(

@@ -36,7 +36,8 @@ def bounds_as_dict(bounds: Certified) -> dict[str, object]:
 def show_bounds(source: Path, bounds: Certified) -> None:
     """Prints bounds of the constant of a critic, of a run or a file, as a table."""
     say(f"{line(source)}{'' if bounds.step is None else f', step {bounds.step}'}: the critic's Lipschitz constant\n")
-    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", "from below")]
+    by = next((f", by {rung.name}" for rung in bounds.rungs if rung.lower == bounds.lower > 0), "")
+    rows = [("attacked", f"{bounds.lower:.5g}", "", f"{bounds.seconds:.1f}", f"from below{by}")]
     for rung in bounds.rungs:
         bound = "" if rung.bound is None else f"{rung.bound:.5g}"
         over = "" if rung.bound is None or not bounds.lower else f"{rung.bound / bounds.lower:.3g}"

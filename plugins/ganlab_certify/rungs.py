@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,13 +31,15 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
     Box = tuple[np.ndarray, np.ndarray]
-    Found = tuple[float | None, str]  # a bound, and its note
+    Found = tuple[float | None, str, float]  # a bound, its note, and a slope that was found
     # A network as a chain for each label, itself, or the reason why there is none.
     Taken = list[Chain] | Network | str
 
 RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 # Where a search over all pieces has a chance to end, and where a box can be split along all its sides.
 _SMALL, _FEW = 64, 6
+# Up to so many inputs parts of space are searched before signs; what a finished search may be above the constant.
+_FEWEST, _CLOSE = 4, 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class Rung:
         seconds: How long it took.
         note: The reason for None, or what the bound holds for.
         by_label: The bound for each label, where these were bounded apart; `bound` is the largest.
+        lower: The steepest slope that it found on its way: the constant is at least this.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Rung:
     seconds: float
     note: str = ""
     by_label: tuple[float, ...] = ()
+    lower: float = 0.0
 
 
 def ladder(
@@ -72,8 +78,8 @@ def ladder(
     - `semidefinite`: LipSDP (Fazlyab et al., 2019), one multiplier for each unit.
     - `box`: for points of a box: the same with the slopes that activations have there, or, of rectifiers and up to six
       inputs, from ever smaller parts of the box.
-    - `exact`: the steepest of all linear pieces of a critic with rectifiers, by branch and bound; of more than 64 units
-      and at most six inputs, up to a hundredth, from ever smaller parts of the sphere of directions.
+    - `exact`: the steepest of all linear pieces of a critic with rectifiers, up to a millionth: of at most six inputs
+      from ever smaller parts of all space, of at most 64 units by branch and bound over their signs.
 
     The first suits most critics. The others suit those whose layers are linear, or activations with known slopes,
     branches included; all but `semidefinite` those whose matrices are small enough to be written out. Of larger ones,
@@ -109,11 +115,16 @@ def ladder(
 
     def products() -> list[Found]:
         certified = certificate(critic)
-        return [(certified(weights), certified.missing or "")]
+        return [(certified(weights), certified.missing or "", 0.0)]
 
-    return [
-        _timed(name, products if name == "products" else _of_network(name, network, seconds, box)) for name in rungs
-    ]
+    climbed, least = list[Rung](), math.inf
+    for name in rungs:
+        rung = _timed(name, products if name == "products" else _of_network(name, network, seconds, box))
+        if rung.bound is not None and name != "products":  # that one is of float32, and may be rounded down
+            bound, by_label = min(rung.bound, least), tuple(min(each, least) for each in rung.by_label)
+            rung, least = replace(rung, bound=bound, by_label=by_label), least if name == "box" else bound
+        climbed.append(rung)
+    return climbed
 
 
 def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
@@ -121,25 +132,25 @@ def _timed(name: str, compute: Callable[[], list[Found]]) -> Rung:
     # Threads of numpy's linear algebra wait for each other busily: with something else on a core, seconds are minutes.
     with require("threadpoolctl").threadpool_limits(max(1, (os.cpu_count() or 1) // 2), user_api="blas"):
         found = compute()
-    bounds = [bound for bound, _ in found if bound is not None]
-    note = next((note for _, note in found if note), "")
+    bounds = [bound for bound, *_ in found if bound is not None]
+    note, lower = next((note for _, note, _ in found if note), ""), max(lower for *_, lower in found)
     if len(bounds) < len(found):
         return Rung(name, None, time.monotonic() - began, note)
-    return Rung(name, max(bounds), time.monotonic() - began, note, tuple(bounds) if len(bounds) > 1 else ())
+    return Rung(name, max(bounds), time.monotonic() - began, note, tuple(bounds) if len(bounds) > 1 else (), lower)
 
 
 def _of_network(name: str, network: Taken, seconds: float, box: Box | None) -> Callable[[], list[Found]]:
     """Computes a rung for each label."""
     if isinstance(network, str):
-        return lambda: [(None, network)]
+        return lambda: [(None, network, 0.0)]
     if isinstance(network, Network):
         if name == "semidefinite":
-            return lambda: [(bound, "") for bound in _of_large(network, seconds)]
-        return lambda: [(None, "The critic's matrices are too large to write out.")]
+            return lambda: [(bound, "", 0.0) for bound in _of_large(network, seconds)]
+        return lambda: [(None, "The critic's matrices are too large to write out.", 0.0)]
     each = seconds / len(network)
     compute: dict[str, Callable[[Chain], Found]] = {
-        "averaged": lambda chain: (averaged_bound(chain), ""),
-        "semidefinite": lambda chain: (_semidefinite(chain, each), ""),
+        "averaged": lambda chain: (averaged_bound(chain), "", 0.0),
+        "semidefinite": lambda chain: (_semidefinite(chain, each), "", 0.0),
         "box": lambda chain: _within(chain, box, each),
         "exact": lambda chain: _exact(chain, each),
     }
@@ -162,21 +173,31 @@ def _semidefinite(chain: Chain, seconds: float) -> float:
 
 def _within(chain: Chain, box: Box | None, seconds: float) -> Found:
     if box is None:
-        return None, "No box is given."
+        return None, "No box is given.", 0.0
     low, high = (np.asarray(end, np.float64).ravel() for end in box)
     narrow, note = within(chain, low, high), "between points of the box"
     if chain.inputs > _FEW or not chain.of_rectifiers:
-        return _semidefinite(narrow, seconds), note
-    return min(averaged_bound(narrow), split_bound(chain, low, high, seconds=seconds)[1]), note
+        return _semidefinite(narrow, seconds), note, 0.0
+    lower, upper = split_bound(chain, low, high, seconds=seconds)
+    return min(averaged_bound(narrow), upper), note, lower
 
 
 def _exact(chain: Chain, seconds: float) -> Found:
     units = sum(int((stage.radius > 0).sum()) for stage in chain.stages)
-    if units > _SMALL and (chain.inputs > _FEW or not chain.of_rectifiers):
-        return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}."
-    try:
-        search = split_everywhere if units > _SMALL else exact_constant
-        lower, upper = search(chain, seconds=seconds)
-    except UnsuitableError as reason:
-        return None, f"The critic has no linear pieces: {reason}."
-    return upper, "" if upper <= 1.0101 * lower else f"not finished; at least {lower:.4g}"
+    searches: list[Callable[..., tuple[float, float]]] = []
+    if chain.inputs <= _FEW and chain.of_rectifiers:
+        searches.append(functools.partial(split_everywhere, tolerance=_CLOSE))
+    if units <= _SMALL:
+        searches.insert(len(searches) if chain.inputs <= _FEWEST else 0, exact_constant)
+    if not searches:
+        return None, f"It has {units} units, too many to search all signs of; at most {_SMALL}.", 0.0
+    end, lower, upper = time.monotonic() + seconds, 0.0, averaged_bound(chain)
+    for left, search in zip(range(len(searches), 0, -1), searches, strict=True):
+        try:
+            found, bound = search(chain, seconds=(end - time.monotonic()) / left)
+        except UnsuitableError as reason:
+            return None, f"The critic has no linear pieces: {reason}.", 0.0
+        lower, upper = max(lower, found), min(upper, bound)
+        if upper <= lower * (1 + 2 * _CLOSE):
+            return max(lower, upper), "", lower
+    return upper, "not finished", lower

@@ -12,7 +12,8 @@ from ganlab_certify.chains import Chain, UnsuitableError
 # Boxes at once, and the numbers that each stage may hold for them.
 _MOST, _NUMBERS = 4096, 2**20
 # Rectifiers with both signs in a box whose changes of the gradient are taken in pairs, and all patterns of whose signs
-# are tried: where two kinks of different layers meet, only that is tight in the smallest boxes.
+# are tried: where two kinks of different layers meet, only that is tight in the smallest boxes. As many kinks as there
+# are inputs meet somewhere.
 _PAIRS, _TRIED = 16, 4
 # Boxes this small, relative to the first one, are not halved: what rounding adds to their bounds stays.
 _SMALLEST = 1e-9
@@ -134,7 +135,8 @@ def _bounds(
     # The output of a stage is `y + slopes . place` and an error; `slopes`, `(boxes, inputs, units)`, are the means'.
     y, slopes = middle, np.broadcast_to(np.eye(inputs), (boxes, inputs, inputs))
     error = wrong = np.zeros((boxes, inputs))  # of the output, and of its derivative
-    at, passed, kept = middle, [], []
+    at, passed, kept, sure = middle, [], [], np.ones(boxes, bool)
+    reach = np.maximum(np.abs(middle), 1e-99)  # zero only of a unit that is so nearby, too
     for stage, size in zip(chain.stages, sizes, strict=True):
         below = np.zeros(len(stage.bias)) if stage.kink is None else stage.kink
         u, slopes = y @ stage.matrix.T + stage.bias, slopes @ stage.matrix.T
@@ -152,9 +154,12 @@ def _bounds(
         error = np.abs(mean) * error + gap
         wrong = (np.abs(mean) + radius) * wrong + radius * np.linalg.norm(slopes[:, :counted], axis=1)
         slopes = mean[:, None] * slopes
-        exact = at @ stage.matrix.T + stage.bias
+        exact, whole = at @ stage.matrix.T + stage.bias, reach @ size.T + np.abs(stage.bias)
+        # On a kink the signs taken may be those of no piece: there the slope counts as zero.
+        sure &= ((np.abs(exact) > 1e-12 * whole) | (whole == 0)).all(axis=1)
         passed.append(np.where(exact > 0, 1.0, below))
         at = passed[-1] * exact
+        reach = np.abs(at)
     slope = gradient = np.broadcast_to(chain.last, (boxes, len(chain.last)))
     rest, parts = np.zeros(boxes), []
     for stage, (mean, radius, derivative, off), signs in zip(chain.stages[::-1], kept[::-1], passed[::-1], strict=True):
@@ -166,15 +171,15 @@ def _bounds(
     bounds = _longest(gradient, np.concatenate(parts, axis=2)) if parts else np.linalg.norm(gradient, axis=1)
     bounds = (bounds + rest) * (1 + 1e-9)
     kinks = sum(((radius > 0).sum(axis=1) for _, radius, _, _ in kept), np.zeros(boxes, int))
-    few = np.flatnonzero((kinks <= _TRIED) & (bounds > enough))
-    if len(few):
+    few = np.flatnonzero((kinks <= max(_TRIED, counted or inputs)) & (bounds > enough))
+    if len(few) and kept:
         slopes_of = [(mean[few], radius[few]) for mean, radius, _, _ in kept]
         bounds[few] = np.minimum(bounds[few], _steepest_pattern(chain, slopes_of, counted) * (1 + 1e-9))
-    return np.linalg.norm(slope, axis=1), bounds
+    return np.where(sure, np.linalg.norm(slope, axis=1), 0.0), bounds
 
 
 def _steepest_pattern(chain: Chain, slopes: list[tuple[np.ndarray, np.ndarray]], counted: int | None) -> np.ndarray:
-    """The longest gradient over all patterns of the at most `_TRIED` rectifiers with both signs, `(boxes,)`.
+    """The longest gradient over all patterns of the few rectifiers with both signs, `(boxes,)`.
 
     `slopes` has the mean and the radius of the slopes of each stage, each `(boxes, units)`.
     """

@@ -185,6 +185,35 @@ def test_a_search_that_is_not_finished_is_sound():
     assert upper == pytest.approx(averaged_bound(chain))
 
 
+@pytest.mark.parametrize(
+    ("widths", "inputs"), [([21] * 3, 2), ([22] * 3, 2), ([6], 6), pytest.param([20], 5, marks=pytest.mark.slow)]
+)
+def test_a_finished_search_is_the_constant_itself(widths, inputs):
+    model = critic(widths, inputs=inputs)
+    (rung,) = ladder(model, weights_of(model), rungs=("exact",), seconds=20)
+    assert rung.note == ""
+    assert max(slopes(model, points(model, 20_000, spread)).max() for spread in (0.1, 1, 10)) <= rung.bound * (1 + 1e-5)
+    assert rung.lower <= rung.bound <= rung.lower * (1 + 1e-5)
+
+
+def test_a_search_that_is_not_finished_is_not_above_the_rungs_before_it():
+    model = critic([40, 40], inputs=6)
+    before, rung = ladder(model, weights_of(model), rungs=("semidefinite", "exact"), seconds=1)
+    assert rung.note == "not finished"
+    assert 0 < slopes(model, points(model)).max() <= rung.bound == before.bound
+
+
+def test_no_slope_is_taken_on_a_kink():
+    model = critic([3], inputs=1)  # 2 relu(x + 9) - relu(x) + relu(-x)
+    for variable, values in zip(model.weights, ([[1, -1, 1]], [0, 0, 9], [[-1], [1], [2]], [0]), strict=True):
+        variable.assign(values)
+    chain = chained(model)
+    for x, slope in ((0.5, 1.0), (0.0, 0.0)):
+        assert (
+            _bounds(chain, [np.abs(s.matrix) for s in chain.stages], np.array([[x]]), np.zeros((1, 1)), 0.0)[0] == slope
+        )
+
+
 def test_a_box_narrows_the_bound_and_holds_in_it():
     model = critic([16, 16], seed=3)
     chain = chained(model)
@@ -234,6 +263,13 @@ def test_an_attack_finds_the_steepest_piece():
     found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500, spread=1.0), steps=50)
     lower, upper = exact_constant(chained(model))
     assert 0.95 * lower <= found <= upper * (1 + 1e-4)
+
+
+def test_an_attack_looks_around_zero_too():
+    angles = np.linspace(0, 2 * np.pi, 200)
+    ring = 2 * np.column_stack([np.cos(angles), np.sin(angles)])
+    found = attacked_constant(lambda x: tf.nn.relu(1 - 100 * tf.norm(x, axis=1)), ring, steps=10)
+    assert found == pytest.approx(100, rel=1e-4)
 
 
 def test_an_attack_by_tiles_finds_where_all_places_are_steep():
