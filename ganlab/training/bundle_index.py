@@ -112,13 +112,21 @@ def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a block; at its end are the numbers of bytes at which whole keys begin, and how many these are."""
+    """The entries of a block; at its end are the bytes at which some of those with a whole key begin, and how many.
+
+    TensorFlow looks a name up from one of these bytes on. So each must be where an entry begins that is checked here.
+    """
     block = table[start : start + size]
     if len(block) != size or table[start + size] != 0:
         raise ValueError("it is torn, or compressed")
-    end, at, key = size - 4 - 4 * struct.unpack("<I", block[-4:])[0], 0, b""
+    (count,) = struct.unpack("<I", block[-4:])
+    end, at, key, whole = size - 4 - 4 * count, 0, b"", set()
+    starts = struct.unpack(f"<{count}I", block[end:-4])
     while at < end:
+        begin = at
         shared, at = _varint(block, at)
+        if not shared:
+            whole.add(begin)
         added, at = _varint(block, at)
         length, at = _varint(block, at)
         if shared > len(key) or shared + added > _LONGEST_NAME or at + added + length > end:
@@ -126,6 +134,8 @@ def _block(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]
         key = key[:shared] + block[at : at + added]
         at += added + length
         yield key, block[at - length : at]
+    if starts[:1] != (0,) or sorted(whole.intersection(starts)) != list(starts):
+        raise ValueError("its names cannot be looked up")
 
 
 def _place(text: bytes, at: int) -> tuple[tuple[int, int], int]:

@@ -128,6 +128,19 @@ def test_an_index_with_a_forged_entry_is_refused(tmp_path, fields, message):
         bundle_index.check_index(tmp_path)
 
 
+@pytest.mark.parametrize("starts", [(), (4,), (0, 4), (0, 0)], ids=repr)
+def test_an_index_that_is_looked_up_from_within_an_entry_is_refused(tmp_path, starts):
+    write_index(tmp_path, saved(tmp_path), starts)
+    with pytest.raises(ValueError, match="its names cannot be looked up"):
+        bundle_index.check_index(tmp_path)
+
+
+def test_an_index_of_several_blocks_is_sound(tmp_path):
+    entries = saved(tmp_path, [f"{index}{'é' * 1500}" for index in range(100)])
+    assert sum(map(len, entries)) > 1 << 18  # a block's size
+    bundle_index.check_index(tmp_path)
+
+
 DAMAGES = {
     "a forged index": (forge_index, "variables.index: it is torn. It"),
     "a forged warning": (
