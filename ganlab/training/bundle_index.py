@@ -24,6 +24,10 @@ _INDEX, _DATA = "variables.index", "variables.data-00000-of-00001"
 # The largest index, in bytes: that of a million variables.
 _LARGEST = 1 << 28
 _LONGEST_NAME = 4096
+# What an array may have: axes, bits of its number of elements.
+_MOST_AXES, _BITS = 32, 60
+# The types of references to variables, which are never saved, begin here; TensorFlow ends the process at one.
+_REFERENCES = 100
 _FOOTER, _MAGIC = 48, 0xDB4775248B80FB57
 _GRAPH = b"_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -60,8 +64,10 @@ def _check(folder: Path) -> None:
             plain.shape.SetInParent()
             for length in shape:
                 plain.shape.dim.add(size=length)
-            # Read and written again, an entry with anything else would differ.
-            if plain.SerializeToString() != value or min([entry.offset, entry.size, *shape]) < 0:
+            # Read and written again, an entry with anything else would differ. TensorFlow ends the process at too many
+            # axes, or where a product of some of them is too large even if another is 0.
+            odd = len(shape) > _MOST_AXES or math.prod(filter(None, shape)) >> _BITS
+            if odd or plain.SerializeToString() != value or min([entry.offset, entry.size, *shape]) < 0:
                 raise ValueError(f"its entry {_shown(name)} is not one that ganlab writes")
             if entry.offset + entry.size > size:
                 raise ValueError(f"its entry {_shown(name)} ends beyond {_DATA}")
@@ -69,7 +75,7 @@ def _check(folder: Path) -> None:
             if name == _GRAPH and dtype == tf.string and not shape:
                 data.seek(entry.offset)
                 graph = data.read(entry.size)
-            elif not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
+            elif entry.dtype >= _REFERENCES or not (dtype.is_floating or dtype.is_integer or dtype.is_bool):
                 raise ValueError(f"its entry {_shown(name)} holds no numbers")
             elif dtype.size * math.prod(shape) != entry.size:
                 raise ValueError(f"its entry {_shown(name)} has another size than its type and shape")
@@ -106,13 +112,21 @@ def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _block(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """The entries of a block; at its end are the numbers of bytes at which whole keys begin, and how many these are."""
+    """The entries of a block; at its end are the bytes at which some of those with a whole key begin, and how many.
+
+    TensorFlow looks a name up from one of these bytes on. So each must be where an entry begins that is checked here.
+    """
     block = table[start : start + size]
     if len(block) != size or table[start + size] != 0:
         raise ValueError("it is torn, or compressed")
-    end, at, key = size - 4 - 4 * struct.unpack("<I", block[-4:])[0], 0, b""
+    (count,) = struct.unpack("<I", block[-4:])
+    end, at, key, whole = size - 4 - 4 * count, 0, b"", set()
+    starts = struct.unpack(f"<{count}I", block[end:-4])
     while at < end:
+        begin = at
         shared, at = _varint(block, at)
+        if not shared:
+            whole.add(begin)
         added, at = _varint(block, at)
         length, at = _varint(block, at)
         if shared > len(key) or shared + added > _LONGEST_NAME or at + added + length > end:
@@ -120,6 +134,8 @@ def _block(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]
         key = key[:shared] + block[at : at + added]
         at += added + length
         yield key, block[at - length : at]
+    if starts[:1] != (0,) or sorted(whole.intersection(starts)) != list(starts):
+        raise ValueError("its names cannot be looked up")
 
 
 def _place(text: bytes, at: int) -> tuple[tuple[int, int], int]:

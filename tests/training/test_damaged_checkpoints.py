@@ -5,12 +5,15 @@ import json
 import struct
 
 import pytest
+import tensorflow as tf
+from google.protobuf.internal.encoder import _VarintBytes as number
 from small import constraint, sgd
 from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+from tensorflow.core.protobuf.tensor_bundle_pb2 import BundleEntryProto
 from whole_runs import assert_equal_runs, copied, edit, everything
 
 import ganlab
-from ganlab.training import checkpoints
+from ganlab.training import bundle_index, checkpoints
 from ganlab.training.checkpoints import Checkpoints, restore
 from ganlab.training.graph.state import TrainingState
 
@@ -71,6 +74,71 @@ def forge_index(path):
 
 def crc(data):
     return struct.pack("<I", masked_crc32c(data))
+
+
+def saved(folder, names=("a", "b")):
+    """A file of variables and its index, as the entries by their names."""
+    tf.train.Checkpoint(variables={name: tf.Variable([1.0, 2.0]) for name in names}).write(str(folder / "variables"))
+    return dict(bundle_index._entries((folder / "variables.index").read_bytes()))
+
+
+def write_index(folder, entries, restarts=(0,)):
+    """An index of one block, without the checksums, which are TensorFlow's to check."""
+
+    def block(pairs, starts):
+        body = b"".join(number(0) + number(len(name)) + number(len(value)) + name + value for name, value in pairs)
+        return body + struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
+
+    first = block(sorted(entries.items()), restarts)
+    second = block([(b"~", number(0) + number(len(first)))], (0,))
+    ends = number(0) + number(0) + number(len(first) + 5) + number(len(second))
+    footer = ends.ljust(40, b"\0") + struct.pack("<Q", bundle_index._MAGIC)
+    (folder / "variables.index").write_bytes(first + bytes(5) + second + bytes(5) + footer)
+
+
+def altered(entries, name, **fields):
+    """An entry with other fields."""
+    entry = BundleEntryProto.FromString(entries[name])
+    shape = fields.pop("shape", None)
+    if shape is not None:
+        del entry.shape.dim[:]
+        for length in shape:
+            entry.shape.dim.add(size=length)
+    for field, value in fields.items():
+        setattr(entry, field, value)
+    return {**entries, name: entry.SerializeToString()}
+
+
+A = b"variables/a/.ATTRIBUTES/VARIABLE_VALUE"
+# TensorFlow ends the process at each of these.
+ENTRIES = {
+    "a reference": ({"dtype": 101}, "holds no numbers"),
+    "too many axes": ({"shape": [1] * 300, "size": 4}, "is not one that ganlab writes"),
+    "too large a product": ({"shape": [2**62, 2**62, 0], "size": 0}, "is not one that ganlab writes"),
+}
+
+
+@pytest.mark.parametrize(("fields", "message"), ENTRIES.values(), ids=ENTRIES)
+def test_an_index_with_a_forged_entry_is_refused(tmp_path, fields, message):
+    entries = saved(tmp_path)
+    write_index(tmp_path, entries)
+    bundle_index.check_index(tmp_path)
+    write_index(tmp_path, altered(entries, A, **fields))
+    with pytest.raises(ValueError, match=f"its entry 'variables/a/.*' {message}"):
+        bundle_index.check_index(tmp_path)
+
+
+@pytest.mark.parametrize("starts", [(), (4,), (0, 4), (0, 0)], ids=repr)
+def test_an_index_that_is_looked_up_from_within_an_entry_is_refused(tmp_path, starts):
+    write_index(tmp_path, saved(tmp_path), starts)
+    with pytest.raises(ValueError, match="its names cannot be looked up"):
+        bundle_index.check_index(tmp_path)
+
+
+def test_an_index_of_several_blocks_is_sound(tmp_path):
+    entries = saved(tmp_path, [f"{index}{'é' * 1500}" for index in range(100)])
+    assert sum(map(len, entries)) > 1 << 18  # a block's size
+    bundle_index.check_index(tmp_path)
 
 
 DAMAGES = {
