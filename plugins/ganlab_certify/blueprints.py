@@ -14,8 +14,8 @@ from ganlab.lazy import keras
 Shape = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
-# Numbers of one tensor, and layers of one network.
-_LARGEST, _MOST = 2**24, 2000
+# Numbers of one tensor, its axes, layers of one network, and numbers of all weights of a small file.
+_LARGEST, _MOST_AXES, _MOST, _ROOM = 2**24, 64, 2000, 2**28
 
 
 class UnreadableError(Exception):
@@ -50,9 +50,21 @@ class Value:
 
 @dataclass
 class Blueprint:
-    """The layers of a network, each made by a method."""
+    """The layers of a network of a file of so many bytes, each made by a method."""
 
+    bytes: int
     layers: list[Layer] = field(default_factory=list)
+    held: int = 0
+
+    def hold(self, numbers: int) -> None:
+        """Counts the numbers of a weight that is made, before that where it may be larger than what it is made from.
+
+        Raises:
+            UnreadableError: Those of all weights are too many.
+        """
+        self.held += numbers
+        if self.held > _ROOM + 2 * self.bytes:
+            raise UnreadableError(f"its weights become {self.held:,} numbers, too many for its size")
 
     def add(self, kind: str, inputs: Sequence[int], shape: Shape, *weights: np.ndarray, **settings: Any) -> int:
         """Adds a layer and returns its number.
@@ -60,8 +72,11 @@ class Blueprint:
         Raises:
             UnreadableError: Its output or the network is too large, or a weight is not finite.
         """
-        if min(shape, default=1) < 1 or math.prod(shape) > _LARGEST or len(self.layers) >= _MOST:
-            raise UnreadableError(f"layer {len(self.layers) + 1} ({kind}) has the shape {shape}, or there are too many")
+        large = len(shape) > _MOST_AXES or min(shape, default=1) < 1 or math.prod(shape) > _LARGEST
+        if large or len(self.layers) >= _MOST:
+            raise UnreadableError(
+                f"layer {len(self.layers) + 1} ({kind}) has the shape {shape[:8]}, or there are too many"
+            )
         if not all(np.isfinite(each).all() for each in weights):
             raise UnreadableError(f"layer {len(self.layers) + 1} ({kind}) has weights that are not finite")
         self.layers.append(Layer(kind, tuple(inputs), settings, weights, shape))
@@ -103,6 +118,7 @@ class Blueprint:
         if shape != (inputs,):
             raise UnreadableError(f"a matrix of {kernel.shape} multiplies a tensor of shape {shape}")
         settings = {"units": outputs}
+        self.hold(kernel.size)
         pending = Layer("Dense", (value.layer,), settings, (kernel, _bias(bias, outputs)), (outputs,))
         return replace(value, pending=pending)
 
@@ -133,6 +149,7 @@ class Blueprint:
         if groups > 1:
             settings["groups"] = groups
         out = (*space, kernel.shape[-1])
+        self.hold(kernel.size)
         weights = kernel, _bias(bias, kernel.shape[-1])
         return replace(value, pending=Layer(f"Conv{len(taps)}D", (value.layer,), settings, weights, out))
 
@@ -177,6 +194,7 @@ class Blueprint:
             value = self.settled(value)
             shape = self.layers[value.layer].shape
             if len(shape) == 1:
+                self.hold(shape[0] ** 2)
                 value = self.dense(value, np.eye(shape[0], dtype=np.float32))
             else:
                 taps = (1,) * (len(shape) - 1)
@@ -188,8 +206,15 @@ class Blueprint:
         kernel, bias = value.pending.weights
         numbers = [np.broadcast_to(np.asarray(x, np.float64).ravel(), bias.shape) for x in (factor, shift)]
         wide = numbers[0][:, None] if value.pending.kind.startswith("Depthwise") else numbers[0]
+        self.hold(kernel.size)
         weights = (kernel * wide).astype(kernel.dtype), (bias * numbers[0] + numbers[1]).astype(bias.dtype)
         return replace(value, pending=replace(value.pending, weights=weights))
+
+    def normalized(self, value: Value, statistics: Sequence[np.ndarray], epsilon: float) -> Value:
+        """A batch normalization with its gamma, beta, mean and variance."""
+        gamma, beta, mean, variance = (each.astype(np.float64).ravel() for each in statistics)
+        factor = gamma / np.sqrt(variance + epsilon)
+        return self.scaled(value, factor, beta - factor * mean)
 
     def projection(self, value: Value, scores: Layer | None, label: Value, table: np.ndarray) -> Value:
         """The scores of features `x psi + b + <x, table[label]>`, with psi and b of a pending dense layer, or none."""

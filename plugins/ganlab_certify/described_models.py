@@ -24,7 +24,8 @@ def read(data: bytes, path: Path) -> tuple[Blueprint, Value]:
         UnreadableError: A file is damaged, or they do not suit each other.
     """
     arrays, described = _arrays(data), _description(path.with_suffix(".json"))
-    return _Described(arrays, torch=described.get("layout", "torch") == "torch").network(described)
+    drawn = Blueprint(len(data))
+    return _Described(arrays, drawn, torch=described.get("layout", "torch") == "torch").network(described)
 
 
 def _description(path: Path) -> dict[str, Any]:
@@ -53,8 +54,8 @@ def _arrays(data: bytes) -> dict[str, np.ndarray]:
 class _Described:
     """Makes layers by their descriptions; layers of the layout "torch" have channels first and outputs first."""
 
-    def __init__(self, arrays: dict[str, np.ndarray], *, torch: bool) -> None:
-        self._arrays, self._torch, self._drawn = arrays, torch, Blueprint()
+    def __init__(self, arrays: dict[str, np.ndarray], drawn: Blueprint, *, torch: bool) -> None:
+        self._arrays, self._torch, self._drawn = arrays, torch, drawn
 
     def network(self, described: dict[str, Any]) -> tuple[Blueprint, Value]:
         """The blueprint of a description and its last value."""
@@ -91,10 +92,8 @@ class _Described:
                 self._images(value), kernel, bias, pads=pads, groups=layer.get("groups", 1), **given
             )
         if kind == "batch_norm":
-            parts = (self._arrays[layer[part]].astype(np.float64) for part in ("weight", "bias", "mean", "variance"))
-            gamma, beta, mean, variance = parts
-            factor = gamma / np.sqrt(variance + layer.get("epsilon", 1e-5))
-            return drawn.scaled(self._images(value), factor, beta - factor * mean)
+            parts = [self._arrays[layer[part]] for part in ("weight", "bias", "mean", "variance")]
+            return drawn.normalized(self._images(value), parts, layer.get("epsilon", 1e-5))
         if kind == "average_pool":
             value = self._images(value)
             size = self._sides(layer, "size", 2, len(drawn.shape(value)) - 1)

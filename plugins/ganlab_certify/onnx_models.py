@@ -30,7 +30,7 @@ def read(data: bytes) -> tuple[Blueprint, Value]:
     """
     onnx = require("onnx")
     graph = onnx.ModelProto.FromString(data).graph
-    reader = _Reader(onnx)
+    reader = _Reader(onnx, Blueprint(len(data)))
     for tensor in graph.initializer:
         reader.constants[tensor.name] = reader.array(tensor)
     for given in graph.input:
@@ -54,12 +54,13 @@ class _Reader:
     are features times such a row.
     """
 
-    def __init__(self, onnx: Any) -> None:
-        self._onnx, self.drawn = onnx, Blueprint()
+    def __init__(self, onnx: Any, drawn: Blueprint) -> None:
+        self._onnx, self.drawn = onnx, drawn
         self.constants: dict[str, np.ndarray] = {}
         self.values: dict[str, Value] = {}
         self.products: dict[str, tuple[Value, np.ndarray]] = {}
         self.by_label, self._label = set[str](), Value(-1)
+        self._room = 4 * _FOLDED + drawn.bytes  # numbers of all constants that are computed here
 
     def enter(self, name: str, shape: Shape) -> None:
         """Adds an input: of examples, or of labels as ones and zeros."""
@@ -74,8 +75,9 @@ class _Reader:
 
     def array(self, tensor: Any) -> np.ndarray:
         """A tensor of the file, whose size is checked before it is made."""
-        if tensor.data_location or math.prod(tensor.dims) > 8 * tensor.ByteSize():
-            raise UnreadableError(f"tensor {tensor.name!r} of {list(tensor.dims)} is not in the file, or not all of it")
+        dims = list(tensor.dims[:65])  # no array has more than 64
+        if tensor.data_location or len(dims) > 64 or math.prod(dims) > 8 * tensor.ByteSize():
+            raise UnreadableError(f"tensor {tensor.name!r} of {dims} is not in the file, or not all of it")
         return np.asarray(self._onnx.numpy_helper.to_array(tensor))
 
     def follow(self, node: Any) -> None:
@@ -92,10 +94,7 @@ class _Reader:
             raise UnreadableError(f"it is of the domain {node.domain!r}")
         labelled = kind != "Shape" and bool(self.by_label.intersection(names))
         if all(name in self.constants for name in names) or kind == "Shape":
-            folded = self._folded(kind, names, settings)
-            if folded.size > _FOLDED:
-                raise UnreadableError(f"it makes a constant of {folded.size:,} numbers")
-            self.constants[node.output[0]] = folded
+            self.constants[node.output[0]] = folded = self._folded(kind, names, settings)
             if labelled:
                 classes = self.drawn.layers[self._label.layer].shape[0]
                 if kind not in _ROWS or names[0] not in self.by_label or folded.shape[:1] != (classes,):
@@ -124,15 +123,11 @@ class _Reader:
         if kind == "Constant":
             tensor = attributes.get("value")
             return self.array(tensor.t) if tensor is not None else np.asarray(settings(next(iter(attributes)), 0))
-        if kind == "Concat":
-            return np.concatenate(given, axis=settings("axis", 0))
-        if kind == "Gather":
-            return np.take(given[0], given[1].astype(int), axis=settings("axis", 0))
-        if kind == "Slice" and given[0].ndim == 1:
-            step = int(given[4][0]) if len(given) > 4 else 1
-            return given[0][int(given[1][0]) : int(given[2][0]) : step]
-        axes = given[1].tolist() if len(given) > 1 else settings("axes", [0])
+        axis, axes = settings("axis", 0), self._axes(names, settings, [0])
         made: dict[str, Callable[[], Any]] = {
+            "Concat": lambda: np.concatenate(given, axis=axis),
+            "Gather": lambda: np.take(given[0], given[1].astype(int), axis=axis),
+            "Slice": lambda: given[0][int(given[1][0]) : int(given[2][0]) : int(given[4][0]) if given[4:] else 1],
             "Identity": lambda: given[0],
             "Cast": lambda: given[0].astype(_TYPES[settings("to", 1)]),
             "Squeeze": lambda: np.squeeze(given[0], tuple(axes)),
@@ -143,9 +138,29 @@ class _Reader:
             "MatMul": lambda: given[0] @ given[1],
             "Add": lambda: given[0] + given[1],
         }
-        if kind not in made or (kind == "Tile" and given[0].size * math.prod(axes) > _FOLDED):
-            raise UnreadableError("the operation is not known for constants, or makes too large a one")
+        sizes: dict[str, Callable[[], int]] = {
+            "Concat": lambda: sum(each.size for each in given),
+            "Gather": lambda: given[0].size // max(given[0].shape[axis], 1) * given[1].size,
+            "Slice": lambda: 0,  # a view
+            "Tile": lambda: given[0].size * math.prod(axes),
+            "MatMul": lambda: math.prod(
+                np.broadcast_shapes(*(each.shape[:-2] for each in given))
+                + given[0].shape[-2:-1]
+                + given[1].shape[1:][-1:]
+            ),
+            "Add": lambda: math.prod(np.broadcast_shapes(*(each.shape for each in given))),
+        }
+        if kind not in made or (kind == "Slice" and given[0].ndim != 1):
+            raise UnreadableError("the operation is not known for constants")
+        size = sizes.get(kind, lambda: given[0].size)()  # before it is made
+        self._room -= size
+        if size > _FOLDED or self._room < 0:
+            raise UnreadableError(f"it makes a constant of {size:,} numbers, or all constants are too large")
         return np.asarray(made[kind]())
+
+    def _axes(self, names: Sequence[str], settings: _Settings, default: Sequence[int] = ()) -> Any:
+        """The axes, the shape or the factors of a node; of too many just enough to be refused."""
+        return self.constants[names[1]].ravel()[:66].tolist() if len(names) > 1 else settings("axes", default)
 
     def _pair(self, names: Sequence[str]) -> tuple[Value, np.ndarray]:
         """The value and the constant of an operation that takes one of each."""
@@ -214,7 +229,7 @@ class _Reader:
     def _reducemean(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         value = self.values[names[0]]
         shape = self.drawn.shape(value)
-        axes = self.constants[names[1]].ravel().tolist() if len(names) > 1 else settings("axes", [])
+        axes = self._axes(names, settings)
         wanted = range(2, len(shape) + 1) if value.first else range(1, len(shape))
         if sorted(axis % (len(shape) + 1) for axis in axes) != list(wanted):
             raise UnreadableError(f"a mean over the axes {axes} of {shape} is not one over all pixels")
@@ -226,9 +241,8 @@ class _Reader:
     def _batchnormalization(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         if settings("training_mode", 0):
             raise UnreadableError("in training mode it mixes examples")
-        gamma, beta, mean, variance = (self.constants[name].astype(np.float64) for name in names[1:5])
-        factor = gamma / np.sqrt(variance + settings("epsilon", 1e-5))
-        return self.drawn.scaled(self.values[names[0]], factor, beta - factor * mean)
+        statistics = [self.constants[name] for name in names[1:5]]
+        return self.drawn.normalized(self.values[names[0]], statistics, settings("epsilon", 1e-5))
 
     def _leakyrelu(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         return self.drawn.elementwise(self.values[names[0]], "LeakyReLU", negative_slope=settings("alpha", 0.01))
@@ -247,7 +261,7 @@ class _Reader:
         return self.drawn.reshaped(self.values[names[0]], (-1,))
 
     def _reshape(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
-        value, shape = self.values[names[0]], self.constants[names[1]].ravel().astype(int).tolist()
+        value, shape = self.values[names[0]], [int(side) for side in self._axes(names, settings)]
         before = self.drawn.shape(value)
         # The first axis is the examples', and of no known length: 0 keeps it, -1 or 1 names it.
         shape = [(1, *before)[i] if side == 0 else side for i, side in enumerate(shape)]
@@ -259,7 +273,7 @@ class _Reader:
 
     def _squeeze(self, names: Sequence[str], settings: _Settings, output: str) -> Value:
         value = self.values[names[0]]
-        axes = self.constants[names[1]].ravel().tolist() if len(names) > 1 else settings("axes", [])
+        axes = self._axes(names, settings)
         shape = (1, *self.drawn.shape(value))
         axes = {axis % len(shape) for axis in axes}
         if not axes or 0 in axes or any(shape[axis] != 1 for axis in axes):
@@ -347,7 +361,7 @@ class _Reader:
         return self.drawn.scaled(value, 1.0 / self._by_channel(value, constant))
 
     def _reducesum(self, names: Sequence[str], settings: _Settings, output: str) -> None:
-        axes = self.constants[names[1]].ravel().tolist() if len(names) > 1 else settings("axes", [])
+        axes = self._axes(names, settings)
         if names[0] not in self.products or axes not in ([1], [-1]) or not settings("keepdims", 1):
             raise UnreadableError("ReduceSum other than of features times an embedding is not known")
         self.products[output] = self.products[names[0]]

@@ -223,6 +223,19 @@ def weights_of_nothing():
     return file.getvalue()
 
 
+# Constants of which one is too large, or all together, and weights of which all together are.
+N = 30000
+LONG = [("a", 1, [N, 1], [1.0] * N), ("b", 1, [1, N], [1.0] * N), ("i", 7, [N], [0] * N), ("w", 1, [4, 1], [1.0] * 4)]
+WIDE = [("w", 1, [2048, 1], [1.0] * 2048), ("v", 1, [2048, 2048], np.ones(2**22, np.float32))]
+FOLDED = {
+    **{kind: [helper.make_node(kind, ["a", "b"], ["c"])] for kind in ("Add", "MatMul")},
+    "Gather": [helper.make_node("Gather", ["b", "i"], ["c"])],
+    "Concat": [helper.make_node("Concat", ["a"] * N, ["c"], axis=0)],
+    "chain": [helper.make_node("Concat", ["a"] * 100, [f"c{i}"], axis=0) for i in range(10)],
+}
+END = helper.make_node("MatMul", ["x", "w"], ["y"])
+AGAIN = [helper.make_node("MatMul", ["x", "v"], [f"y{i}"]) for i in range(80)]
+EYE = [helper.make_node("Mul", ["x", "w"], ["z"])]
 TILE = (helper.make_node("Tile", ["c", "r"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"]))
 HOSTILE = {
     "damaged.keras": lambda: b"PK\3\4 and so on",
@@ -242,6 +255,13 @@ HOSTILE = {
     "repeated.onnx": lambda: graph_of(
         *TILE, tensors=[("c", 1, [4, 1], [1.0] * 4), ("r", 7, [2], [2**31, 2**31])]
     ).SerializeToString(),
+    **{
+        f"{name}.onnx": lambda nodes=nodes: graph_of(*nodes, END, tensors=LONG).SerializeToString()
+        for name, nodes in FOLDED.items()
+    },
+    "again.onnx": lambda: graph_of(*AGAIN, END, tensors=WIDE, shape=(None, 2048)).SerializeToString(),
+    "eye.onnx": lambda: graph_of(*EYE, tensors=[("w", 1, [1], [1.0])], shape=(None, N)).SerializeToString(),
+    "axes.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"]), shape=[2**62] * 10**5).SerializeToString(),
     "infinite.onnx": lambda: graph_of(
         helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [np.nan] * 4)]
     ).SerializeToString(),
