@@ -45,9 +45,16 @@ def to_csv(comparison: Comparison) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     rows = comparison.rows()
-    writer.writerow(rows[0])
-    writer.writerows([["" if value is None else value for value in row.values()] for row in rows])
+    writer.writerow(map(_field, rows[0]))
+    writer.writerows(map(_field, row.values()) for row in rows)
     return text.getvalue()
+
+
+def _field(value: Any) -> Any:
+    """A field that no spreadsheet takes for a formula; numbers stay."""
+    if isinstance(value, str) and value[:1] in tuple("=+-@\t\r"):
+        return f"'{value}"
+    return "" if value is None else value
 
 
 def _row(comparison: Comparison, one: Configuration, runs: bool) -> dict[str, Any]:

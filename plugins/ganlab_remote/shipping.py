@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from ganlab_archive import Limits, archive, unarchive
+from ganlab_compare import markdown_escaped
 from ganlab_passport import encode
 
 from ganlab import Run
@@ -85,7 +87,7 @@ def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], uppe
         "steps": f"{step} of {info.get('steps')}, seed {info.get('seed')}",
         "commit": f"{git['commit']}{', with changes' if git.get('dirty') else ''}" if git.get("commit") else None,
         "packages": ", ".join(f"{name} {version}" for name, version in provenance.get("packages", {}).items()),
-        "critic's Lipschitz constant": None if upper is None else f"at most {upper:.6g}, by `ganlab certify`",
+        "critic's Lipschitz constant": None if upper is None else f"at most {upper:.6g}, by ganlab certify",
         **{name: f"{value:.6g}" for name, value in info.get("evaluation", {}).items()},
     }
     table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in rows.items() if value)
@@ -107,13 +109,14 @@ run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
 
 ```sh
 pip install -e '.[cpu,hub]'   # in ganlab's source tree
-ganlab pull {_cell(address)}
+ganlab pull {shlex.quote(line(address))}
 ```
 """
 
 
 def _cell(value: Any) -> str:
-    return line(str(value)).replace("|", "/").replace("`", "'").replace("<", "&lt;")
+    # A bare address would be a link all the same.
+    return markdown_escaped(value).replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
 def _copy(run: Path, copy: Path, steps: set[int]) -> None:

@@ -6,6 +6,7 @@ differ, and their results. Custom Scalars has the same mark for the reduced line
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tensorboard.plugins.custom_scalar import custom_scalars_plugin
@@ -16,6 +17,11 @@ from ganlab.runs import SEED, differing, short
 # TensorBoard shows the first five metrics until others are ticked: first the evaluators' figures, which can be compared
 # across constraints, and then these, which cannot.
 _TRAINED = ("critic/wasserstein", "critic/penalty", "critic/loss", "generator/loss")
+
+# What layouts of ganlab ask for, alone or as TensorBoard joins several: one repetition at most, in linear time.
+_ATOM = r"(?:\\[^A-Za-z0-9]|\\d|\[\^/\]|[^\\\[\]()*+?{}|^$])"
+_ONE = rf"\^?{_ATOM}*(?:[*+]{_ATOM}*)?\$?"
+_PATTERN = re.compile(rf"{_ONE}|\({_ONE}\)(?:\|\({_ONE}\))*")
 
 
 class ComparingHParams(hparams_plugin.HParamsPlugin):
@@ -36,9 +42,10 @@ class MarkedCustomScalars(custom_scalars_plugin.CustomScalarsPlugin):
     TensorBoard assigns marks in the order of lines, which would otherwise differ from run to run.
     """
 
-    def scalars_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """The points of a chart's lines by tag."""
-        answer = super().scalars_impl(*args, **kwargs)
+    def scalars_impl(self, ctx: Any, run: Any, tag_regex_string: Any, experiment: Any) -> Any:
+        """The points of a chart's lines by tag; none for a pattern that could stop the server."""
+        pattern = tag_regex_string if _PATTERN.fullmatch(tag_regex_string or "") else "(?!)"
+        answer = super().scalars_impl(ctx, run, pattern, experiment)
         lines = answer["tag_to_events"]
         return {**answer, "tag_to_events": {tag: lines[tag] for tag in sorted(lines, key=_line_order)}}
 

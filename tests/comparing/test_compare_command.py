@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 from command_lines import command
-from ganlab_compare import compare
+from ganlab_compare import compare, writing
 from synthetic import SETTINGS, WEIGHT, write_grid, write_run
 
 import ganlab
@@ -162,6 +162,12 @@ def test_csv_is_plain_numbers(runs, tmp_path):
     assert rows[2][f"{MODES} last n"] == "1"
     assert rows[2][f"{MODES} last low"] == ""
     assert [{name: "" if x is None else str(x) for name, x in row.items()} for row in found.rows()] == rows
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-a", "@SUM(1)", "\ta", "\ra"])
+def test_no_field_of_a_csv_file_is_a_formula(text):
+    assert writing._field(text) == f"'{text}"
+    assert [writing._field(value) for value in (-1.5, None, "a=1", "")] == [-1.5, "", "a=1", ""]
 
 
 def test_a_frame_where_pandas_is_installed(runs, monkeypatch):

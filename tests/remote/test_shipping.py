@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from ganlab_remote.shipping import card
 
 import ganlab
 from ganlab.cli import cli
@@ -69,6 +70,13 @@ def test_a_pulled_run_samples_certifies_and_replays_its_last_step(trained, tmp_p
         assert np.array_equal(pulled.sample(16, seed=1), ganlab.Run(run).sample(16, seed=1))
         assert pulled.replay(6).differing == []
         assert pulled.certify(rungs="products").upper == ganlab.Run(run).certify(rungs="products").upper
+
+
+def test_a_card_has_no_link_and_no_mark_of_a_strangers_run():
+    text = "![t](https://evil.example) **Verified** www.evil.example"
+    info = {"settings": {"dataset": text}, "provenance": {"git": {"commit": text}}, "evaluation": {text: 1.0}}
+    shown = card(info, 1, "memory://zoo/ring", [], None).partition("| data |")[2]
+    assert not any(found in shown.replace("\\]", "") for found in ("![", "](", " **", "https://", "www."))
 
 
 class Hub(BaseHTTPRequestHandler):

@@ -444,3 +444,19 @@ def test_names_of_javascript_are_names_like_others(tmp_path):
         assert sum(row.count("true") for row in rows) == len(names)  # its own setting alone
         assert sum("4" in row.split() for row in rows) == len(names)  # its own metric alone
         assert not any("native code" in row or "undefined" in row or "NaN" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [
+        *((p, True) for p in (".*critic/loss", "^constraints/[^/]+/slope$", r"(^a\-b$)|(^replica/\d+/a\-b$)")),
+        *((p, False) for p in ("(a+)+$", "a*a*b", "(a|a)*b", "(^a+$)+", "a{9}+", "(a)\\1")),
+    ],
+)
+def test_charts_ask_by_patterns_of_one_repetition_alone(pattern, known, monkeypatch):
+    from ganlab_tensorboard import tabs
+
+    asked = lambda self, ctx, run, pattern, experiment: {"tag_to_events": {}, "asked": pattern}  # noqa: E731
+    monkeypatch.setattr(tabs.custom_scalars_plugin.CustomScalarsPlugin, "scalars_impl", asked)
+    plugin = object.__new__(tabs.MarkedCustomScalars)
+    assert plugin.scalars_impl(None, "run", pattern, "")["asked"] == (pattern if known else "(?!)")

@@ -49,7 +49,7 @@ class DatasetConformance(TrainedConformance):
 
     def _methods(self, dataset: Dataset) -> list[str]:
         """The methods that give rows: `examples`, and `conditions`, `sources` and `labels` where it declares them."""
-        declared = {"examples": dataset.sample_shape, "conditions": dataset.condition_shape}
+        declared: dict[str, Any] = {"examples": dataset.sample_shape, "conditions": dataset.condition_shape}
         declared |= {"sources": dataset.source_shape, "labels": dataset.classes}
         return [name for name, declaration in declared.items() if declaration is not None]
 
