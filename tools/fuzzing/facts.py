@@ -86,8 +86,7 @@ def check(data: bytes, folder: Path) -> None:
     dataset = object.__new__(tfrecords.TFRecords)
     dataset._path = os.fspath(folder)
     with contextlib.suppress(ganlab.GanlabError):
-        classes = dataset._recorded_classes(folder)
-        assert classes is None or (json.loads(data)["classes"] and classes > 0)
+        assert dataset._recorded_names(folder) == (json.loads(data)["classes"] or [])
     (folder / mirroring.RECORD).write_bytes(data)
     for read in (
         lambda: check_cluster(text),
