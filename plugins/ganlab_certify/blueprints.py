@@ -50,7 +50,7 @@ class Value:
 
 @dataclass
 class Blueprint:
-    """The layers of a network of a file of so many bytes, each made by a method."""
+    """The layers of a network that is read from a file of `bytes` bytes, each made by a method."""
 
     bytes: int
     layers: list[Layer] = field(default_factory=list)

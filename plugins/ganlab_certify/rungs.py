@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 RUNGS = ("products", "averaged", "semidefinite", "box", "exact")
 # Where a search over all pieces has a chance to end, and where a box can be split along all its sides.
 _SMALL, _FEW = 64, 6
-# Up to so many inputs parts of space are searched before signs; what a finished search may be above the constant.
+# The most inputs for which space is split before signs are searched, and the relative error of a finished search.
 _FEWEST, _CLOSE = 4, 1e-6
 
 

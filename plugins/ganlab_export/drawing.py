@@ -143,7 +143,7 @@ def _asked(trained: Trained, conditions: Sequence[Sequence[float]], n: int) -> d
                 f"condition = {','.join(f'{x:g}' for x in one)} has the length {len(one)}; the generator's conditions "
                 f"have {rows.shape[0]}."
             )
-        if not all(abs(x) <= np.finfo(np.float32).max for x in one):
+        if not all(abs(x) <= float(np.finfo(np.float32).max) for x in one):
             raise ConfigError(f"condition = {','.join(f'{x:g}' for x in one)} must have finite numbers in float32.")
     return {"conditions": np.resize(np.asarray(conditions, np.float32), (n, rows.shape[0]))}
 

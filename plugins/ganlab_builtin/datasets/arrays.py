@@ -223,7 +223,7 @@ class Arrays(ganlab.Dataset):
 
 
 def _label_remedy(labels: np.ndarray, size: int | None) -> str | None:
-    """What to do with labels that are no class a row; None if they only want other numbers."""
+    """How to correct labels that do not give each row a class; None if renumbering the classes is enough."""
     if labels.shape[:1] != (size,):
         return "Its length is not that of the rows: take the labels of these rows."
     if labels.size != size:

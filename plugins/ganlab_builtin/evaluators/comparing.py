@@ -269,6 +269,6 @@ def embedded(features: ganlab.Features | None, x: np.ndarray) -> np.ndarray:
 
 
 def of_finite(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """What features say of examples, float64; NaN of those that are not finite, which features may clip or round."""
+    """Features of examples, float64, with NaN in the rows of examples that are not finite: networks may clip these."""
     rows, finite = np.asarray(rows, np.float64), np.isfinite(x.reshape(len(x), -1)).all(axis=1)
     return rows if finite.all() else np.where(finite[:, None], rows, np.nan)
