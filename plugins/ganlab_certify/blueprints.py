@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 # Numbers of one tensor, its axes, layers of one network, and numbers of all weights of a small file.
-_LARGEST, _MOST_AXES, _MOST, _ROOM = 2**24, 64, 2000, 2**28
+LARGEST, _MOST_AXES, _MOST, _ROOM = 2**24, 64, 2000, 2**28
 
 
 class UnreadableError(Exception):
@@ -72,7 +72,7 @@ class Blueprint:
         Raises:
             UnreadableError: Its output or the network is too large, or a weight is not finite.
         """
-        large = len(shape) > _MOST_AXES or min(shape, default=1) < 1 or math.prod(shape) > _LARGEST
+        large = len(shape) > _MOST_AXES or min(shape, default=1) < 1 or math.prod(shape) > LARGEST
         if large or len(self.layers) >= _MOST:
             raise UnreadableError(
                 f"layer {len(self.layers) + 1} ({kind}) has the shape {shape[:8]}, or there are too many"
@@ -174,7 +174,7 @@ class Blueprint:
             same.append((total // 2, total - total // 2))
         given = same if isinstance(pads, str) else pads
         pads = tuple((before, after) for before, after in given)
-        if len(pads) != len(sides) or not all(0 <= each <= _LARGEST for pair in pads for each in pair):
+        if len(pads) != len(sides) or not all(0 <= each <= LARGEST for pair in pads for each in pair):
             raise UnreadableError(f"the paddings {pads} do not suit a tensor of shape {(*sides, channels)}")
         wide = tuple(side + sum(pair) for side, pair in zip(sides, pads, strict=True))
         space = tuple((side - window) // stride + 1 for side, window, stride in zip(wide, reach, strides, strict=True))

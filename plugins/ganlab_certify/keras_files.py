@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import tempfile
 import zipfile
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.lazy import keras
-from ganlab_certify.blueprints import UnreadableError
+from ganlab_certify.blueprints import LARGEST, UnreadableError
 
 _CONFIG, _WEIGHTS, _MOST_LAYERS = 2**23, "model.weights.h5", 1000
 # Parts of Keras that files name, beside layers: none reads a file or runs code of its own.
+_OURS = "ganlab>"
 _MODULES = ("keras.initializers", "keras.regularizers", "keras.constraints", "keras.dtype_policies", "builtins")
 _LAYERS = re.compile(
     "InputLayer|Dense|(Depthwise)?Conv[123]D|Conv[123]DTranspose|Activation|(Leaky|P)?ReLU|ELU|Softmax|Add|Subtract|"
@@ -44,7 +46,7 @@ def check(data: bytes) -> None:
 
 
 def _named(value: Any) -> Iterator[str]:
-    """The layers that a configuration names, each checked."""
+    """The layers that a configuration names, each checked: its class, or for ours the name it is registered by."""
     if isinstance(value, list):
         for item in value:
             yield from _named(item)
@@ -54,12 +56,13 @@ def _named(value: Any) -> Iterator[str]:
         kind, module = value.get("class_name"), value.get("module")
         if kind in ("Functional", "Sequential", "DTypePolicy", "__tuple__", "__keras_tensor__") or kind is None:
             return
-        plain = bool(_LAYERS.fullmatch(str(kind)))
-        own = str(value.get("registered_name")).startswith("ganlab>")
-        if not own and not plain and module not in _MODULES:
-            raise UnreadableError(f"it has {kind!r} of {module!r}, which is not a layer that has a certificate")
-        if own or plain:
+        registered = str(value.get("registered_name"))
+        if registered.startswith(_OURS):
+            yield registered
+        elif _LAYERS.fullmatch(str(kind)):
             yield str(kind)
+        elif module not in _MODULES:
+            raise UnreadableError(f"it has {kind!r} of {module!r}, which is not a layer that has a certificate")
 
 
 def load(data: bytes) -> keras.Model:
@@ -80,10 +83,20 @@ def load(data: bytes) -> keras.Model:
 
     with h5py.File(io.BytesIO(stored)) as weights:
         weights.visititems(look)
+    for name in set(filter(lambda name: name.startswith(_OURS), _named(json.loads(config)))):
+        # What is not registered, or by another, Keras would look up by the class and module that the file names.
+        kind = keras.saving.get_registered_object(name)
+        if not str(getattr(kind, "__module__", "")).startswith(("ganlab.layers.", "ganlab_builtin.layers.")):
+            raise UnreadableError(f"it has {name!r}, which is not a layer of ganlab")
     with keras.StatelessScope(initialize_variables=False):  # makes no variable
-        numbers = keras.models.model_from_json(config).count_params()
+        model = keras.models.model_from_json(config)
+    numbers = model.count_params()
     if 2 * numbers > len(stored):
         raise UnreadableError(f"its layers have {numbers:,} weights, and its weights have {len(stored):,} bytes")
+    for layer in model._flatten_layers():
+        for shape in (tensor.shape[1:] for node in layer._inbound_nodes for tensor in node.output_tensors):
+            if None not in shape and math.prod(shape) > LARGEST:
+                raise UnreadableError(f"its layer {layer.name!r} has an output of the shape {shape}")
     # Keras opens paths alone: these bytes in a folder of our own, because another could be under the first path by now.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "critic.keras")

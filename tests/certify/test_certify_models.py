@@ -245,6 +245,7 @@ HOSTILE = {
     "deep.keras": lambda: archived("[" * 10**6),
     "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": written()}),
     "promised.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": weights_of_nothing()}),
+    "tall.keras": lambda: archived(network_of("RepeatVector", n=2**24), **{"model.weights.h5": written()}),
     "unlike.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": written()}),
     "damaged.onnx": lambda: b"\x08\x07:\xff\xff\xff\xff\x7f",
     "empty.onnx": lambda: b"",
@@ -299,6 +300,16 @@ def test_hostile_files_end_in_one_sentence_within_a_second(name, tmp_path):
     assert message.startswith(str(path))
     assert "\n" not in message
     assert len(message) < 500
+
+
+def test_a_class_that_only_calls_itself_ours_is_not_looked_up(tmp_path):
+    named = network_of("StringLookup", vocabulary="/etc/passwd").replace(
+        '{"mod', '{"registered_name": "ganlab>X", "mod'
+    )
+    path = Path(tmp_path, "named.keras")
+    path.write_bytes(archived(named, **{"model.weights.h5": written()}))
+    with pytest.raises(ganlab.ConfigError, match="'ganlab>X', which is not a layer of ganlab"):
+        open_model(path)()
 
 
 @pytest.mark.parametrize(
