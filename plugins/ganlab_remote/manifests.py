@@ -25,7 +25,7 @@ LARGEST = 64 << 20  # of a manifest: of a million files
 CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"(?:(?P<run>.+)/)?mirror/(?P<number>[0-9]{8})-(?P<digest>[0-9a-f]{64})\.json", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_DEEPEST, _MOST_FILES, _TERABYTES = 16, 1_000_000, 1 << 44
+_DEEPEST, _MOST_FILES, _TERABYTES, _MOST_COPIES = 16, 1_000_000, 1 << 44, 32
 
 
 class DamagedError(RunError):
@@ -132,7 +132,8 @@ def decode(name: str, data: bytes) -> Manifest | None:
 def _check(files: Files) -> None:
     if len(files) > _MOST_FILES:
         raise ValueError(f"it has more than {_MOST_FILES} files")
-    if sum(file.size for file in files.values()) > _TERABYTES:
+    total = sum(file.size for file in files.values())
+    if total > _TERABYTES:
         raise ValueError(f"its files have more than {_TERABYTES} bytes")
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
     for name, file in files.items():
@@ -140,6 +141,9 @@ def _check(files: Files) -> None:
             raise ValueError(f"{name!r:.80} is a file and a folder")
         if len(file.parts) != -(-file.size // PART):
             raise ValueError(f"{name!r:.80} has {len(file.parts)} parts, which does not fit its {file.size} bytes")
+    stored = sum(Manifest(0, "", files).parts().values())
+    if total > _MOST_COPIES * (stored + PART):  # a small mirror is not to fill a disk
+        raise ValueError(f"its files have {total} bytes, made of {stored}: more than {_MOST_COPIES} copies of each")
 
 
 def _is_path(name: Any) -> bool:

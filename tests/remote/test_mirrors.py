@@ -200,6 +200,7 @@ HOSTILE = [
     ({"files": []}, "files = \\[\\] must be an object"),
     ({"files": {"a": {"size": 1, "sha256": ["../../etc/passwd"]}}}, "must be a SHA-256"),
     ({"files": {"a": {"size": 101, "sha256": [PART]}}}, "1 parts, which does not fit its 101 bytes"),
+    ({"files": {"a": {"size": 6600, "sha256": [PART] * 66}}}, "more than 32 copies of each"),
     ({"files": {"a": {"size": 2**62, "sha256": []}}}, "must be below 2"),
     ({"files": {"a": {"size": 0, "sha256": []}, "a/b": {"size": 0, "sha256": []}}}, "'a' is a file and a folder"),
     *[
