@@ -106,10 +106,16 @@ def without(hint: Any) -> Any:
     return typing.Union[tuple(kinds)] if rule(hint) else hint  # noqa: UP007 (of a list)
 
 
-def is_machine(hint: Any) -> bool:
+def is_machine(hint: Any, mark: str = "machine") -> bool:
     """Whether an annotation has the mark `Machine`."""
     marks = getattr(hint, "__metadata__", ())
-    return any(getattr(mark, "machine", False) is True for mark in marks) or any(map(is_machine, typing.get_args(hint)))
+    inner = typing.get_args(hint)
+    return any(getattr(each, mark, False) is True for each in marks) or any(is_machine(each, mark) for each in inner)
+
+
+def is_local(hint: Any) -> bool:
+    """Whether an annotation has the mark `Local`."""
+    return is_machine(hint, "local")
 
 
 @dataclass(frozen=True)

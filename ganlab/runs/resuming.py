@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ganlab.bounds import is_local
 from ganlab.errors import ConfigError, RunCompletedError, RunError
+from ganlab.plugins.annotations import annotation
+from ganlab.plugins.manager import component
 from ganlab.plugins.recipes import Recipe
 from ganlab.runs.changes import STEPS
 from ganlab.runs.directory import CONFIG, OPERATIVE, RunDirectory, write_info
@@ -30,7 +33,8 @@ def check_resumable(
 ) -> tuple[list[str], int | None]:
     """Checks that a run can be resumed with an experiment.
 
-    More steps are no other experiment where all that was trained is the same with them.
+    More steps are no other experiment where all that was trained is the same with them, nor is another folder with the
+    same data.
 
     Args:
         run: The run.
@@ -63,8 +67,9 @@ def check_resumable(
         )
     settings = config.flatten(recipe)  # with defaults, which the recipe does not have
     steps, before = int(settings[STEPS]), int(info.get("steps", settings[STEPS]))
+    moved = list(_data_paths(recipe)) if recorded(info, DATA) else []
     differing = {
-        "another experiment": differences(info.get("settings"), settings),
+        "another experiment": differences(info.get("settings"), settings, but=moved),
         "other code": code_changes(recorded(info, CODE), of_parts(recipe)),
         "other data": data_changes(recorded(info, DATA), data),
     }
@@ -93,6 +98,15 @@ def check_resumable(
     return lines, before if longer else None
 
 
+def _data_paths(recipe: Recipe) -> Iterator[str]:
+    """The settings that say where the files of data lie; whether these are the same, the fingerprint says."""
+    for name, value in recipe.arguments.items():
+        if isinstance(value, Recipe) and value.kind == "datasets":
+            yield from _data_paths(value)
+        elif recipe.kind and is_local(annotation(component(recipe.kind, recipe.name).make, name)):
+            yield f"{recipe.selector}.{name}"
+
+
 def check_no_fork(path: Path, info: Mapping[str, Any]) -> None:
     """Checks that a run without a sound checkpoint may begin again from step 0, which a fork never did.
 
@@ -108,12 +122,12 @@ def check_no_fork(path: Path, info: Mapping[str, Any]) -> None:
         )
 
 
-def take_changes(run: RunDirectory, recipe: Recipe, differing: list[str]) -> None:
+def take_changes(run: RunDirectory, recipe: Recipe) -> None:
     """Records the experiment that a run is resumed with, if it differs from the one before."""
     from ganlab import config
 
-    if differing:
-        settings = config.flatten(recipe)
+    settings = config.flatten(recipe)
+    if differences(run.info.get("settings"), settings):
         write_text(run.path / CONFIG, config.render(recipe))
         write_text(run.path / OPERATIVE, config.render(recipe, defaults=True))
         run.update(settings=settings, steps=settings[STEPS])

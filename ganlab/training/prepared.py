@@ -104,7 +104,7 @@ class Preparation:
         if checkpoint is None:
             started, tags = self._start_from(run), self._tried()
         with written(run):
-            take_changes(run, self._experiment.recipe, changes)
+            take_changes(run, self._experiment.recipe)
             if checkpoint is None:
                 begin_again(run)
             info = run.info

@@ -116,6 +116,26 @@ def test_changed_data_and_settings_are_reported_together(run, points):
     assert "  data of Points, size: 200, and now 150\n" in said
 
 
+def test_data_that_only_moved_are_no_change(points, tmp_path):
+    here, there, other = (tmp_path / name / "points.npy" for name in ("here", "there", "other"))
+    for path in (here, there, other):
+        path.parent.mkdir()
+        np.save(path, points + (path == other))
+
+    def moved(path):
+        return small(0, dataset=ganlab.component("datasets", "arrays")(path=str(path)), steps=4)
+
+    stopped = train(moved(here), tmp_path / "run", stop_at=2)
+    said = refused(moved(other), stopped)
+    assert "began with other data:\n  data of datasets.arrays, " in said
+    assert "path" not in said
+    here.unlink()
+    resumed = train(moved(there), stopped.path, resume=True)
+    assert resumed.info["resumed"][-1]["changes"] == []
+    assert resumed.info["step"] == 4
+    assert str(there) in (resumed.path / "config.gin").read_text()
+
+
 def test_resume_with_changed_code_is_refused_before_training(run, points, plugin):
     plugin(PLUGIN.replace("0.99", "0.98"))
     try:
