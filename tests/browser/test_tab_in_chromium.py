@@ -134,6 +134,9 @@ def test_choices_are_in_the_address_and_come_back(tab):
     fill = "arguments[0].value = 'modes>=8'; arguments[0].dispatchEvent(new Event('input'));"
     tab.browser.execute_script(fill, box)
     assert tab.run("return document.querySelectorAll('tbody tr').length") == 0
+    # A setting that is the same wherever it applies is none of rows without the part.
+    tab.browser.execute_script(fill.replace("modes>=8", "gradient_penalty.weight=0.1"), box)
+    assert tab.run("return document.querySelectorAll('tbody tr').length") == 1
     tab.open("compare", filter="clipping", log="1", smooth="0.5", x="examples", sort="-label")
     assert tab.run("return document.querySelectorAll('tbody tr').length") == 1
     caption = tab.run("return document.querySelector('.caption').textContent")
@@ -180,6 +183,7 @@ def test_replicas_samples_and_lipschitz_draw(tab, sweep):
 def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     slope = {"constraints/gradient_penalty/slope": (2.0, 1.5, 1.1), "critic/loss": (1.0, 2.0, 3.0)}
     slope |= {"constraints/mine/gap": (1.0, 2.0), "diagnostics/spectrum/top": (1.0, 2.0)}
+    slope |= {"constraints/mine/share": (0.1, 0.2), "constraints/mine/count": (2000.0, 3000.0)}
     write_run(tmp_path / "penalty", seed=0, metrics=slope)
     tab = opened(tmp_path)
     tab.open("lipschitz")
@@ -187,7 +191,8 @@ def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     titles = (
         "return [...document.querySelectorAll('.grid .chart:not([hidden]) figcaption')].map((one) => one.textContent)"
     )
-    assert tab.run(titles) == ["Health", "Slopes of the critic", "constraints/mine", "diagnostics/spectrum"]
+    others = ["constraints/mine", "constraints/mine: larger values", "diagnostics/spectrum"]
+    assert tab.run(titles) == ["Health", "Slopes of the critic", *others]
     assert (
         tab.run("return document.querySelector('.chart:not([hidden]) .legend').textContent") == "gradient_penalty/slope"
     )

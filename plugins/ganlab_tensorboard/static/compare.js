@@ -118,7 +118,15 @@ export function compareView(root, refresh) {
   }
 
   function valueOf(row, name) {
-    return row.settings[name] ?? row.last[name]?.mean ?? data.common[name];
+    const known = row.settings[name] ?? row.last[name]?.mean;
+    return known === undefined && hasPart(row, name) ? data.common[name] : known;
+  }
+
+  /** Whether a row has the part that a setting such as `constraints.r1.weight` belongs to: common ones need not be of all. */
+  function hasPart(row, name) {
+    const [kind, part, parameter] = name.split('.');
+    const named = [kind, kind.replace(/s$/, '')].map((key) => row.settings[key] ?? data.common[key]).find((value) => value !== undefined);
+    return parameter === undefined || named === undefined || String(named).split(/[^\w]+/).includes(part);
   }
 
   function show() {

@@ -17,6 +17,8 @@ const MOST = 60;
 
 // Charts of metrics that this view does not know, and lines of one.
 const MOST_OTHERS = 12;
+// How many times as large a metric is that gets a chart of its own.
+const APART = 100;
 const OTHERS = /^((?:generator_)?constraints\/[^/]+|diagnostics\/[^/]+)\//;
 
 // Metrics of diagnostics that are asked for before others, and those of layers.
@@ -138,15 +140,28 @@ export function lipschitzView(root, refresh) {
       const group = OTHERS.exec(tag)[1];
       groups.set(group, [...(groups.get(group) ?? []), tag]);
     }
-    for (const [group, one] of others) one.box.hidden = !groups.has(group);
-    for (const [group, tags] of [...groups].slice(0, MOST_OTHERS)) {
-      if (!others.has(group)) {
-        others.set(group, chart(group));
-        grid.append(others.get(group).box);
+    const parts = [...groups].slice(0, MOST_OTHERS).flatMap(([group, tags]) => {
+      const [small, large] = common.log ? [tags, []] : byMagnitude(tags);
+      return [[group, group, small], [`${group}: larger values`, group, large]].filter(([, , part]) => part.length);
+    });
+    for (const one of others.values()) one.box.hidden = true;
+    for (const [title, group, tags] of parts) {
+      if (!others.has(title)) {
+        others.set(title, chart(title));
+        grid.append(others.get(title).box);
       }
       const lines = tags.slice(0, MOST_OTHERS).map((tag, i) => lineOf(tag, tag.slice(group.length + 1), i));
-      draw(others.get(group), { ...common, lines, describe: tags.length > lines.length ? `The first ${lines.length} of ${tags.length} metrics.` : '' });
+      draw(others.get(title), { ...common, lines, describe: tags.length > lines.length ? `The first ${lines.length} of ${tags.length} metrics.` : '' });
     }
+  }
+
+  /** Metrics, and apart from them those beside which they would be flat lines at zero. */
+  function byMagnitude(tags) {
+    const size = (tag) => Math.max(...points(tag).y.map(Math.abs));
+    const sorted = tags.map((tag) => [tag, size(tag)]).filter(([, largest]) => largest > 0).sort((a, b) => a[1] - b[1]);
+    const at = sorted.findIndex(([, largest], i) => i > 0 && largest > APART * sorted[i - 1][1]);
+    const large = at < 0 ? [] : sorted.slice(at).map(([tag]) => tag);
+    return [tags.filter((tag) => !large.includes(tag)), tags.filter((tag) => large.includes(tag))];
   }
 
   function showTexts(bounds, saturated, slopes) {

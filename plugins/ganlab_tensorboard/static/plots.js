@@ -68,7 +68,8 @@ export function scatter(box, rows, across, metric, statistics, onPin) {
     const at = BOTTOM - 10 - place * (BOTTOM - 10 - TOP);
     return [svg('line', { class: 'axis', x1: 76, x2: width - 30, y1: at, y2: at }), text(70, at + 4, cut(said, 9), 'end', said)];
   });
-  const below = xs.ticks.map(([place, said], i) => text(84 + place * (width - 124), BOTTOM + 10 + 13 * (i % 2), cut(said, 12), 'middle', said));
+  const letters = Math.max(12, Math.floor((width - 124) / xs.ticks.length / 4)); // in two rows, of about 7 pixels each
+  const below = xs.ticks.map(([place, said], i) => text(84 + place * (width - 124), BOTTOM + 10 + 13 * (i % 2), cut(said, letters), 'middle', said));
   box.replaceChildren(drawing(width, `${metric.name} against ${across.name}`, ...grid, ...points, ...below, text(4, 20, metric.full, 'start')));
 }
 
