@@ -96,7 +96,7 @@ def rule(hint: Any) -> str:
     """The bounds of an annotation in words: `at least 0 and finite`, `above 0 and below 1, or None`; empty for none."""
     options = list(_options(hint))
     if not any(option.bounds for option in options):
-        return "a machine's name" if is_machine(hint) else ""
+        return "a machine's name" if has_mark(hint, "machine") else ""
     return ", or ".join(str(option) for option in sorted(options, key=lambda option: not option.bounds))
 
 
@@ -106,16 +106,10 @@ def without(hint: Any) -> Any:
     return typing.Union[tuple(kinds)] if rule(hint) else hint  # noqa: UP007 (of a list)
 
 
-def is_machine(hint: Any, mark: str = "machine") -> bool:
-    """Whether an annotation has the mark `Machine`."""
-    marks = getattr(hint, "__metadata__", ())
-    inner = typing.get_args(hint)
-    return any(getattr(each, mark, False) is True for each in marks) or any(is_machine(each, mark) for each in inner)
-
-
-def is_local(hint: Any) -> bool:
-    """Whether an annotation has the mark `Local`."""
-    return is_machine(hint, "local")
+def has_mark(hint: Any, mark: str) -> bool:
+    """Whether an annotation has the mark `Machine` ("machine") or `Local` ("local")."""
+    marks, inner = getattr(hint, "__metadata__", ()), typing.get_args(hint)
+    return any(getattr(each, mark, False) is True for each in marks) or any(has_mark(each, mark) for each in inner)
 
 
 @dataclass(frozen=True)

@@ -19,19 +19,22 @@ from ganlab.layers.base import Layer
 _ROUNDING = 1 + 1e-6  # the matrices are float32
 
 
-@keras.saving.register_keras_serializable(package="ganlab")
-class UpSampling2D(keras.layers.UpSampling2D):
-    """Enlarges images by whole factors.
-
-    The same arguments and output as `keras.layers.UpSampling2D`, up to rounding. Returns the layer's compute dtype.
-    """
+class _Sized(keras.layers.Layer):
+    """A layer that stores the size of its images."""
 
     _space: tuple[int, int] | None = None
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Stores the size of the images."""
         self._space = _space(input_shape, self.data_format)
         super().build(input_shape)
+
+
+@keras.saving.register_keras_serializable(package="ganlab")
+class UpSampling2D(_Sized, keras.layers.UpSampling2D):
+    """Enlarges images by whole factors.
+
+    The same arguments and output as `keras.layers.UpSampling2D`, up to rounding. Returns the layer's compute dtype.
+    """
 
     @property
     def lipschitz_constant(self) -> float | None:
@@ -54,7 +57,7 @@ class UpSampling2D(keras.layers.UpSampling2D):
 
 
 @keras.saving.register_keras_serializable(package="ganlab")
-class Resizing(Layer):
+class Resizing(_Sized, Layer):
     """Resizes images to one size.
 
     The output is that of `keras.layers.Resizing`, up to rounding. Returns the layer's compute dtype.
@@ -86,13 +89,7 @@ class Resizing(Layer):
         self.height, self.width = height, width
         self.interpolation, self.antialias = interpolation, bool(antialias)
         self.data_format = data_format or keras.config.image_data_format()
-        self._space: tuple[int, int] | None = None
         resizing_matrix(2, 2, interpolation, self.antialias)  # refuses an unknown interpolation
-
-    def build(self, input_shape: tuple[int | None, ...]) -> None:
-        """Stores the size of the images."""
-        self._space = _space(input_shape, self.data_format)
-        super().build(input_shape)
 
     @property
     def lipschitz_constant(self) -> float | None:

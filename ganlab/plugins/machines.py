@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ganlab.bounds import is_machine
+from ganlab.bounds import has_mark
 from ganlab.plugins.annotations import annotation
 
 VARIABLE = "GANLAB_MACHINES"
@@ -37,4 +37,4 @@ def name_all(make: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
 
 def takes(make: Callable[..., Any], parameter: str) -> bool:
     """Whether a factory's parameter is a machine's name."""
-    return is_machine(annotation(make, parameter))
+    return has_mark(annotation(make, parameter), "machine")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,8 @@ def check_given(path: Path, info: Mapping[str, Any], experiment: Any) -> None:
     _refuse(path, changed + data_changes(recorded(info, DATA), data_of(experiment.dataset, experiment.source)))
 
 
-def differences(before: Mapping[str, Any] | None, now: Mapping[str, Any], *, but: Collection[str] = ()) -> list[str]:
-    """The settings that differ between those that run.json has and others, but for some, one line each."""
+def differences(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:
+    """The settings that differ between those that run.json has and others, one line each."""
     if before is None:  # written by a version that did not record settings
         return []
     now = json.loads(json.dumps(to_json(dict(now))))
@@ -56,7 +56,7 @@ def differences(before: Mapping[str, Any] | None, now: Mapping[str, Any], *, but
     return [
         f"{name}: {_text(before.get(name))}, and now {_text(now.get(name))}"
         for name in names
-        if before.get(name) != now.get(name) and name not in but
+        if before.get(name) != now.get(name)
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ganlab.bounds import is_local
+from ganlab.bounds import has_mark
 from ganlab.errors import ConfigError, RunCompletedError, RunError
 from ganlab.plugins.annotations import annotation
 from ganlab.plugins.manager import component
@@ -67,9 +67,10 @@ def check_resumable(
         )
     settings = config.flatten(recipe)  # with defaults, which the recipe does not have
     steps, before = int(settings[STEPS]), int(info.get("steps", settings[STEPS]))
-    moved = list(_data_paths(recipe)) if recorded(info, DATA) else []
+    stored = info.get("settings") if recorded(info, DATA) else None
+    moved = {name: stored[name] for name in _data_paths(recipe) if name in stored} if stored else {}
     differing = {
-        "another experiment": differences(info.get("settings"), settings, but=moved),
+        "another experiment": differences(info.get("settings"), settings | moved),
         "other code": code_changes(recorded(info, CODE), of_parts(recipe)),
         "other data": data_changes(recorded(info, DATA), data),
     }
@@ -103,7 +104,7 @@ def _data_paths(recipe: Recipe) -> Iterator[str]:
     for name, value in recipe.arguments.items():
         if isinstance(value, Recipe) and value.kind == "datasets":
             yield from _data_paths(value)
-        elif recipe.kind and is_local(annotation(component(recipe.kind, recipe.name).make, name)):
+        elif recipe.kind and has_mark(annotation(component(recipe.kind, recipe.name).make, name), "local"):
             yield f"{recipe.selector}.{name}"
 
 

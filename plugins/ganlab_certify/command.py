@@ -59,19 +59,8 @@ _OF_DISTANCE = ("samples", "confidence", "box")
     is_flag=True,
     help="Bound the Wasserstein-1 distance between data and generator instead, by held-out samples.",
 )
-@click.option(
-    "--samples",
-    type=click.IntRange(16),
-    default=16_384,
-    show_default=True,
-    help="With --distance: held-out samples of each kind.",
-)
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0.5, 1.0, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="With --distance: how probably the interval holds it.",
+@output.interval_options(
+    "With --distance: held-out samples of each kind.", "With --distance: how probably the interval holds it."
 )
 @click.option(
     "--box",

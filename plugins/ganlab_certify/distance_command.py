@@ -13,7 +13,7 @@ from ganlab.commands import LocalPath, printing_to_stderr, run_with_plugins, say
 from ganlab.errors import ConfigError
 from ganlab.files import line
 from ganlab_certify import sample_distance
-from ganlab_certify.output import show_sample_distance
+from ganlab_certify.output import interval_options, show_sample_distance
 from ganlab_certify.sample_files import SampleRows, read_folder, read_rows
 
 
@@ -30,19 +30,9 @@ from ganlab_certify.sample_files import SampleRows, read_folder, read_rows
 )
 @click.option("--whole", is_flag=True, help="A is not a sample, but the distribution itself: its rows, equally likely.")
 @click.option("--paired", is_flag=True, help="Row i of both was drawn together; only pairs are independent.")
-@click.option(
-    "--samples",
-    type=click.IntRange(16),
-    default=16_384,
-    show_default=True,
-    help="The most rows of each that choose functions, and the most that bound.",
-)
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0.5, 1.0, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="How probably the interval holds the distance.",
+@interval_options(
+    "The most rows of each that choose functions, and the most that bound.",
+    "How probably the interval holds the distance.",
 )
 @click.option(
     "--box",

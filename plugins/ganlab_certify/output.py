@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import click
 
 from ganlab.commands import print_table, say
 from ganlab.files import line
@@ -16,6 +19,17 @@ _COUPLINGS = {
     "pairs": "the mean cost of examples and samples as drawn",
     "matching": "the mean cost of the optimal matching within batches",
 }
+
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def interval_options(samples: str, confidence: str) -> Callable[[_Command], _Command]:
+    """The options of a command that bounds a distance by samples, with these texts of help."""
+    chance = click.FloatRange(0.5, 1.0, max_open=True)
+    first = click.option("--samples", type=click.IntRange(16), default=16_384, show_default=True, help=samples)
+    second = click.option("--confidence", type=chance, default=0.95, show_default=True, help=confidence)
+    return lambda command: first(second(command))
 
 
 def bounds_as_dict(bounds: Certified) -> dict[str, object]:
