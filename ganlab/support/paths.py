@@ -176,21 +176,21 @@ def real_parts(folder: Path, name: str | os.PathLike[str]) -> tuple[str, ...]:
     link = next((at for at in (path, *path.parents) if at.is_symlink()), path) if "\0" not in str(path) else path
     to = f"a link to {line(os.readlink(link))}, " if link.is_symlink() else ""
     raise RunError(
-        f"{line(link)} is {to}out of the run's folder. A run is data, and nothing is read or "
-        "written elsewhere for it: if you trust the link, put what it leads to in its place."
+        f"{line(link)} is {to}out of the folder {line(folder)}. That is data, and nothing is read or written "
+        "elsewhere for it: if you trust the link, put what it leads to in its place."
     )
 
 
 def special(path: Path, kind: int) -> RunError:
     """The error for an entry of this kind, by `stat.S_IFMT`, which is neither a file nor a folder."""
     return RunError(
-        f"{line(path)} is {_KINDS.get(kind, 'something special')}, not a regular file. A run is data, and "
-        "nothing else is read for it: remove it, or put the file in its place."
+        f"{line(path)} is {_KINDS.get(kind, 'something special')}, not a regular file. Its folder is data, "
+        "and nothing else is read for it: remove it, or put the file in its place."
     )
 
 
 def check_links(folder: Path) -> None:
-    """Refuses a run's folder that holds a link out of it, a pipe, a socket or a device, before anything is written."""
+    """Refuses a folder that holds a link out of it, a pipe, a socket or a device, before anything is written."""
     for at, _, files in walk(folder):
         for name in files:
             path = Path(at, name)

@@ -129,7 +129,7 @@ def test_resume_that_would_write_elsewhere_is_refused(mistake, here, stranger, n
     (run / name).symlink_to(here / "target")
     message = mistake("run", "--resume", "run", "--plugin-file", "ganlab_plugins.py")
     assert message == (
-        f"run/{name} is a link to {here / 'target'}, out of the run's folder. A run is data, and nothing is read or "
+        f"run/{name} is a link to {here / 'target'}, out of the folder run. That is data, and nothing is read or "
         "written elsewhere for it: if you trust the link, put what it leads to in its place."
     )
 
