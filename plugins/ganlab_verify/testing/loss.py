@@ -133,7 +133,7 @@ class LossConformance(TrainedConformance):
         loss, scores = self.make(), (tf.constant(_REAL), tf.constant(_FAKE))
         calls = [self._of(loss, *scores) for _ in range(4)]
         if any(not np.array_equal(value, calls[0][name]) for each in calls for name, value in each.items()):
-            fail("The same scores gave other losses in a later call. Store nothing on self: use initial_state.")
+            fail("The same scores gave other losses later. Take noise from replica, and keep state by initial_state.")
 
     @check()
     def test_values_and_gradients_are_finite(self) -> None:
