@@ -1,3 +1,5 @@
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -53,11 +55,14 @@ small = pytest.mark.parametrize(
 )
 
 
-def built(case):
+def fresh(case):
     name, arguments, shape = SMALL[case]
     keras.utils.set_random_seed(1)
     architecture = make(name, **arguments)
     return architecture, architecture.generator(shape), architecture.critic(shape), shape
+
+
+built = functools.cache(fresh)
 
 
 def normal(shape, seed=0):
@@ -290,7 +295,7 @@ def test_a_score_depends_on_its_own_example_alone(case):
 @small
 def test_mixed_precision_computes_in_bfloat16_and_ends_in_float32(case, precision):
     precision("mixed_bfloat16")
-    architecture, generator, critic, _ = built(case)
+    architecture, generator, critic, _ = fresh(case)
     samples = generator(normal((2, architecture.latent_dim)), training=True)
     scores = critic(samples, training=True)
     assert samples.dtype == scores.dtype == tf.float32
@@ -304,7 +309,7 @@ def test_mixed_precision_computes_in_bfloat16_and_ends_in_float32(case, precisio
 @small
 def test_names_are_explicit_and_the_same_in_a_second_build(case):
     _, generator, critic, _ = built(case)
-    _, second_generator, second_critic, _ = built(case)
+    _, second_generator, second_critic, _ = fresh(case)
     for first, second in ((generator, second_generator), (critic, second_critic)):
         assert [layer.name for layer in first.layers] == [layer.name for layer in second.layers]
         assert len({v.path for v in first.variables}) == len(first.variables)

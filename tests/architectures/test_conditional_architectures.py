@@ -1,5 +1,7 @@
 """Architectures that take labels, and self-attention in the residual networks."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -48,6 +50,7 @@ small = pytest.mark.parametrize(
 )
 
 
+@functools.cache
 def built(case):
     """Both networks with random weights, so that no embedding and no gamma is zero."""
     name, arguments, shape = SMALL[case]

@@ -134,13 +134,6 @@ def test_run_whose_run_json_is_a_link_is_refused(tmp_path):
         archive([run], tmp_path / "a.tgz")
 
 
-def test_hidden_parent_of_all_runs_is_no_part_of_the_archive(tmp_path):
-    run = make(tmp_path / ".hidden" / "one").path
-    archive([run], tmp_path / "a.tgz")
-    (found,) = unarchive(tmp_path / "a.tgz", tmp_path / "new")
-    assert contents(found) == contents(run)
-
-
 def test_files_of_zeros_are_unpacked_again(tmp_path):
     run = make(tmp_path / "one").path
     with (run / "zeros").open("wb") as file:
@@ -171,7 +164,7 @@ def test_archive_refuses_what_unarchive_refuses_with_the_same_options(option, ru
 
 
 def test_hard_links_sparse_files_and_modes_are_archived_as_plain_files(tmp_path):
-    run = make(tmp_path / "one").path
+    run = make(tmp_path / ".hidden" / "one").path  # a folder that is no part of the archive
     os.link(run / "metrics.jsonl", run / "same.jsonl")
     with (run / "sparse").open("wb") as file:
         file.seek(100_000)

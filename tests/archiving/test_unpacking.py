@@ -439,10 +439,3 @@ def test_planted_hidden_folder_moves_nothing_elsewhere(tmp_path, planted):
     (left / ".moving").write_bytes(planted)
     unarchive(packed(tmp_path / "b.tgz", RUN), tmp_path / "runs")
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["one", "x"]
-
-
-def test_archive_must_be_a_regular_file(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("/dev/zero")
-    for name in ("pipe", "link", "."):
-        refused(tmp_path / name, tmp_path / "runs", "cannot be read: it is not a regular file")

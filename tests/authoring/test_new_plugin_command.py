@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from command_lines import mistake_in
-from ganlab_scaffold import OTHERS, TEMPLATES, packages
+from ganlab_scaffold import OTHERS, TEMPLATES, new_plugin, packages
 
 import ganlab
 from ganlab.cli import cli
@@ -31,13 +31,13 @@ def refused(new, tmp_path):
     return functools.partial(mistake_in, tmp_path, "plugins", "new")
 
 
-@pytest.fixture
-def every_kind(new, tmp_path):
+@pytest.fixture(scope="module")
+def every_kind(tmp_path_factory):
     """Folders with a generated package of each kind."""
-    folders = [tmp_path / kind for kind in (*TEMPLATES, *OTHERS)]
-    for folder in folders:
-        folder.mkdir()
-        assert new("soft-slope", "--kind", folder.name, "--directory", folder).exit_code == 0
+    folders = [tmp_path_factory.mktemp(kind, numbered=False) for kind in (*TEMPLATES, *OTHERS)]
+    with plugins.using():
+        for folder in folders:
+            new_plugin("soft-slope", folder.name, folder)
     return folders
 
 
@@ -121,7 +121,7 @@ def test_generated_files_pass_the_linter(every_kind):
         ["check", *rules, *google, *(package / "src" for package in packages)],
         ["format", "--check", *rules, *packages],
     ):
-        done = subprocess.run([*ruff, *command], capture_output=True, text=True)
+        done = subprocess.run([*ruff, *command], cwd=every_kind[0].parent, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -15,11 +15,10 @@ from ganlab.plugins.annotations import UNKNOWN, annotation
 NEEDED = {
     "architectures.data_plus_noise": {"dataset": None, "critic": None},
     "architectures.fixed_samples": {"dataset": None, "critic": None},
-    "architectures.latents": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.packed": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.unit_pixels": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.with_head": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.with_side": {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    **{
+        f"architectures.{name}": {"architecture": ganlab.component("architectures", "mlp")(width=8)}
+        for name in ("latents", "packed", "unit_pixels", "with_head", "with_side")
+    },
     "constraints.augmentation_consistency": {"augmentation": None},
     "features.onnx": {"path": "encoder.onnx"},
     "datasets.arrays": {"path": "data.npy"},

@@ -10,12 +10,6 @@ from small_suites import results
 from ganlab.errors import ConfigError
 
 
-def test_equal_versions_need_no_warning(tmp_path):
-    found = held_against(results(), results(), tmp_path / "other.json")
-    assert found["warnings"] == []
-    assert (found["file"], list(found["constraints"])) == ("other.json", ["steep", "flat", "odd"])
-
-
 def test_other_versions_are_named(tmp_path):
     other = results(versions={"ganlab": "0.1.0", "python": "3.12.1", "tensorflow": "2.20.0", "keras": "3.9"})
     (warning,) = held_against(results(), other, tmp_path / "other.json")["warnings"]

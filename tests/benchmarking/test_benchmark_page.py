@@ -78,6 +78,7 @@ def test_every_opened_element_is_closed_and_ids_are_unique():
 
 
 @needs_chromium
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_fits_a_phone_and_a_screen(tmp_path, width):
     seen = look(tmp_path, report(many()), width=width, scrolled=".table")

@@ -6,7 +6,6 @@ from ganlab_benchmark.contestants import Contestant, contestants
 from ganlab_benchmark.suite import find_suite, read_suite
 from small_suites import SUITE, write_suite
 
-import ganlab
 from ganlab.errors import ConfigError, PluginError
 from ganlab.plugins.manager import current
 
@@ -80,16 +79,6 @@ def test_a_wrong_experiment_stops_the_benchmark_without_blaming_a_constraint(tmp
     suite = read_suite(write_suite(tmp_path, gin="experiment.batch_size = 0"))
     with pytest.raises(ConfigError, match="batch_size"):
         plans.planned(suite, [GP])
-
-
-def test_a_constraint_that_cannot_be_made_is_refused_alone(tmp_path):
-    suite = suite_of(tmp_path)
-    odd = contestants(current(), ["augmentation_consistency"])[0]  # needs an argument
-    plan = plans.planned(suite, [GP, odd])
-    assert list(plan.refused) == ["augmentation_consistency"]
-    assert "augmentation" in plan.refused["augmentation_consistency"]
-    with pytest.raises(ganlab.GanlabError):
-        plans.planned(suite, [odd])
 
 
 def test_every_installed_constraint_takes_part_by_default():

@@ -32,6 +32,7 @@ def certified(run, *options):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_every_rung_is_above_the_attack_and_tighter_than_the_one_before(run):
     found = json.loads(certified(run, "--json"))
     rungs = {rung["rung"]: rung["bound"] for rung in found["rungs"]}

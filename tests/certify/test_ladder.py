@@ -62,7 +62,9 @@ def points(model, count=2000, spread=2.0, seed=0):
     return spread * random.standard_normal((count, *model.input_shape[1:]))
 
 
-@pytest.mark.parametrize("name", CRITICS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in ("leaky", "dropout") else ()) for n in CRITICS]
+)
 def test_every_rung_is_above_every_slope_and_below_the_rung_before(name):
     model = CRITICS[name]()
     chain = chained(model)

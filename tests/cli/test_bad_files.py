@@ -42,12 +42,6 @@ def test_invalid_file_contents_are_refused(mistake, here, data, message):
     assert mistake("run", "--gin", "exp.gin") == message
 
 
-def test_a_huge_file_is_not_read(mistake, here):
-    with (here / "exp.gin").open("wb") as file:
-        file.truncate(1 << 40)  # a sparse file of one terabyte
-    assert mistake("run", "--gin", "exp.gin") == LARGE
-
-
 def test_path_that_is_not_a_regular_file_is_refused(mistake, here):
     (here / "folder.gin").mkdir()
     os.mkfifo(here / "pipe.gin")

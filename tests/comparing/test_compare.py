@@ -44,15 +44,6 @@ def test_runs_that_differ_in_the_seed_alone_are_one_configuration(tmp_path):
     assert found.common == {name: value for name, value in SETTINGS.items() if name != "experiment.seed"}
 
 
-def test_columns_are_the_settings_that_differ(tmp_path):
-    found = compare([write_grid(tmp_path, (10.0, 1.0, 0.1))])
-    assert found.differing == (WEIGHT,)
-    assert labels(found) == ["gradient_penalty.weight=0.1", "gradient_penalty.weight=1", "gradient_penalty.weight=10"]
-    assert [one.settings for one in found.configurations] == [{WEIGHT: 0.1}, {WEIGHT: 1.0}, {WEIGHT: 10.0}]
-    assert seeds(found) == [[0, 1]] * 3
-    assert WEIGHT not in found.common
-
-
 def test_parameters_of_other_constraints_are_not_columns_unless_they_vary(tmp_path):
     write_run(tmp_path / "a", settings=constraint("gradient_penalty", weight=10.0, target=1.0))
     write_run(tmp_path / "b", settings=constraint("gradient_penalty", weight=1.0, target=1.0))

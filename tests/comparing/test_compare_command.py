@@ -214,6 +214,7 @@ def test_mistakes_are_one_message(runs, arguments, message):
     assert "Traceback" not in error
 
 
+@pytest.mark.slow
 def test_two_hundred_runs_take_less_than_two_seconds_and_no_tensorflow(tmp_path):
     rng = np.random.default_rng(0)
     tags = ["critic/wasserstein", "critic/loss", "critic/penalty", "generator/loss"]

@@ -65,6 +65,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen_and_names_in_legends_hide_l
     assert seen["text"] > 9.0
 
 
+@pytest.mark.slow
 def test_long_names_do_not_widen_a_phones_page_either(tmp_path):
     long = "x" * 150
     for number in range(2):
@@ -92,6 +93,7 @@ def test_the_policy_blocks_external_resources(page, server, tmp_path):
     assert sorted(asked) == ["/stray.js", "/stray.png"]
 
 
+@pytest.mark.slow
 def test_colours_follow_the_readers_theme(page, tmp_path):
     light, dark = (
         look(tmp_path, page, flags=[f"--blink-settings=preferredColorScheme={scheme}"])["colour"] for scheme in (1, 0)

@@ -90,19 +90,6 @@ def test_param_for_a_text_parameter_is_literal(write, minimal, text):
     assert recipe.arguments["dataset"].arguments == {"path": text}
 
 
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        ("constraints.penalty.weight = 3", 3),
-        ("constraints.penalty.weight = 1e999", float("inf")),
-        ("constraints.penalty.weight = -1e999", float("-inf")),
-    ],
-)
-def test_a_float_may_be_whole_or_infinite(write, minimal, line, value):
-    write(exp=minimal + f"experiment.constraints = [@penalty()]\n{line}\n")
-    assert config.load(["exp.gin"]).arguments["constraints"][0].arguments["weight"] == value
-
-
 def test_types_that_only_tensorflow_knows_are_not_checked(write, minimal):
     write(exp=minimal + "optimizers.adam.schedule = 'cosine'\n")
     assert config.load(["exp.gin"]).arguments["critic_optimizer"].arguments == {"schedule": "cosine"}

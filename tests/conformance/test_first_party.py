@@ -82,13 +82,12 @@ ARGUMENTS = {
         "initializer": "normal",
     },
     "architectures.r3gan": lambda: {"channels": 8, "group": 8, "blocks": 1},
-    "architectures.latents": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    **dict.fromkeys(
+        [f"architectures.{name}" for name in ("latents", "packed", "unit_pixels", "with_head", "with_side")],
+        lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
+    ),
     "architectures.unet": lambda: {"channels": 4, "depth": 2},
-    "architectures.packed": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.unit_pixels": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
-    "architectures.with_head": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.text_resnet": lambda: {"channels": 4, "blocks": 1, "latent_dim": 4},
-    "architectures.with_side": lambda: {"architecture": ganlab.component("architectures", "mlp")(width=8)},
     "architectures.infogan": lambda: {
         "architecture": ganlab.component("architectures", "mlp")(width=8, latent_dim=9),
         "categories": 4,
@@ -119,10 +118,10 @@ ARGUMENTS = {
 # By component, attributes of its class that differ from the defaults.
 ATTRIBUTES = {
     # The penalty at slope 1, from each paper's formula and default weight.
-    "constraints.gradient_penalty": {"penalty_at_slope_one": 0.0},
-    "constraints.lipschitz_penalty": {"penalty_at_slope_one": 0.0},
-    "constraints.dragan": {"penalty_at_slope_one": 0.0},
-    "constraints.alp": {"penalty_at_slope_one": 0.0},
+    **{
+        f"constraints.{name}": {"penalty_at_slope_one": 0.0}
+        for name in ("gradient_penalty", "lipschitz_penalty", "dragan", "alp")
+    },
     "constraints.r1": {"penalty_at_slope_one": 10.0 / 2},
     "constraints.r2": {"penalty_at_slope_one": 10.0 / 2},
     "constraints.zero_centered_penalty": {"penalty_at_slope_one": 10.0},

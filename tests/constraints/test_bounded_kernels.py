@@ -222,21 +222,15 @@ class TestPolarProjection:
 
 
 class TestCayley:
-    def test_a_square_kernel_is_the_transform_of_its_skew_part(self):
-        found, _, _, weights = on("cayley", "square")
+    @pytest.mark.parametrize("layer", ["tall", "square"])
+    def test_a_kernel_by_the_formula_of_the_paper(self, layer):
+        found, _, _, weights = on("cayley", layer)
         (kernel,) = (np.asarray(weight, np.float64) for weight in weights.values())
-        skew = kernel - kernel.T
-        expected = np.linalg.inv(np.eye(5) + skew) @ (np.eye(5) - skew)
-        np.testing.assert_allclose(effective(found, weights), expected, atol=1e-5)
-        assert np.linalg.det(expected) == pytest.approx(1)
-
-    def test_a_tall_kernel_by_the_formula_of_the_paper(self):
-        found, _, _, weights = on("cayley", "tall")
-        (kernel,) = (np.asarray(weight, np.float64) for weight in weights.values())
-        square, rest = kernel[:3], kernel[3:]
+        count = len(kernel.T)
+        square, rest = kernel[:count], kernel[count:]
         skew = square - square.T + rest.T @ rest
-        inverse = np.linalg.inv(np.eye(3) + skew)
-        expected = np.concatenate([inverse @ (np.eye(3) - skew), -2 * rest @ inverse])
+        inverse = np.linalg.inv(np.eye(count) + skew)
+        expected = np.concatenate([inverse @ (np.eye(count) - skew), -2 * rest @ inverse])
         np.testing.assert_allclose(effective(found, weights), expected, atol=1e-5)
 
 

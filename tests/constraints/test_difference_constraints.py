@@ -152,11 +152,6 @@ class TestFiniteDifferencePenalty:
 
 
 class TestGraN:
-    def test_by_hand(self):
-        # (3, 4)x has slope 5: at (1, 1) its 7 becomes 7 * 5 / (25 + 5).
-        made = constraint("gran", epsilon=5.0).transform(linear(3.0, 4.0))
-        np.testing.assert_allclose(made(tf.constant([[1.0, 1.0], [-1.0, 0.0]])), [7 / 6, -3 / 6], rtol=1e-6)
-
     def test_a_linear_critics_slope_and_that_of_a_flat_one(self):
         # n^2 / (n^2 + epsilon) with n = 3, and 0.
         x = tf.constant([[2.0]])

@@ -33,10 +33,6 @@ def test_images_and_labels_are_those_of_the_files(tmp_path, packed, through_pipe
     np.testing.assert_array_equal(found, LABELS[numbers])
 
 
-def test_files_without_labels_have_no_classes(tmp_path):
-    assert idx(images=write(tmp_path / "i", PIXELS)).classes is None
-
-
 def test_rows_that_are_columns_are_turned(tmp_path):
     dataset = idx(images=write(tmp_path / "i", PIXELS), transpose=True)
     assert dataset.sample_shape == (4, 5, 1)

@@ -146,15 +146,6 @@ def test_classes_are_those_of_the_files_that_are_left(tmp_path):
     np.testing.assert_array_equal(folder.labels(tf.constant([0, 1])), [0, 1])
 
 
-def test_a_stray_file_that_takes_the_classes_away_is_named(tmp_path):
-    for name in ("cats/a.png", "dogs/a.png"):
-        save(tmp_path / name, picture(8, 8))
-    assert ImageFolder(path=str(tmp_path), size=8).classes == 2
-    save(tmp_path / "stray.png", picture(8, 8))
-    with pytest.warns(UserWarning, match=r"has no classes, although it has 2 subfolders: .*'stray\.png'\."):
-        assert ImageFolder(path=str(tmp_path), size=8).classes is None
-
-
 def test_a_folder_of_nothing_but_broken_files_is_refused_even_so(tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(ganlab.ConfigError, match=r"has no file to train on: 1 of 1 files cannot be decoded: 'a\.png'"):

@@ -29,11 +29,6 @@ def test_showers_have_the_marginals_of_their_description():
     assert showers.deviation(1.44) == pytest.approx(0.2 * 1.2)
 
 
-def test_energies_out_of_order_are_refused():
-    with pytest.raises(ganlab.errors.ConfigError, match=r"datasets\.showers\.high = 0\.5 must be above low = 0\.5"):
-        component("showers", low=0.5, high=0.5)
-
-
 def test_edges_are_where_the_sobel_gradient_is_long():
     edges = component("edges", side=9, threshold=0.5)
     numbers = tf.constant([3, 77, 4000], tf.int64)

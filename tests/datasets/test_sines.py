@@ -1,7 +1,6 @@
 """Sine waves: their values, covariance and spectrum against numpy, and how they are shown."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from command_lines import command
 from PIL import Image
@@ -36,13 +35,6 @@ def test_each_series_is_one_wave():
     np.testing.assert_allclose(sums, twice[:, None] * middle, atol=1e-5)
     waves = np.arccos(twice / 2) * 24 / (2 * np.pi)
     assert 1.5 <= waves.min() < 1.8 < 3.7 < waves.max() < 4.0
-
-
-def test_frequencies_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(
-        ganlab.ConfigError, match=r"datasets\.sines\.high = 13\.0 must be above low = 1\.5 and at most half"
-    ):
-        sines(high=13.0)
 
 
 def test_dataset_show_draws_lines(tmp_path, monkeypatch, fresh_plugins):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from ganlab_builtin.evaluators.classifying import score
-from measured import Halves, Normal, Rows, measure, normal
+from measured import Halves, Normal, measure, normal
 
 import ganlab
 
@@ -38,8 +38,3 @@ def test_a_feature_network_without_classes_is_refused():
 
 def test_probabilities_that_are_not_finite_have_no_score():
     assert math.isnan(score(np.array([[0.5, 0.5], [np.nan, np.nan]])))
-
-
-def test_too_few_examples_are_refused():
-    with pytest.raises(ganlab.IncompatibleError, match="classifier_score compares two halves"):
-        measure("classifier_score", normal(), Rows(np.zeros((2, 2))), features=Halves())

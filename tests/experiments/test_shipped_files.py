@@ -10,12 +10,20 @@ import pytest
 import ganlab
 from ganlab import config
 from ganlab.composition import compose, make
+from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.step import TrainingStep
 from ganlab.training.graph.trainer import Trainer
 
-pytestmark = pytest.mark.usefixtures("fresh_plugins", "cpus")
+pytestmark = pytest.mark.usefixtures("in_use", "cpus")
+
+
+@pytest.fixture(scope="module")
+def in_use():
+    with plugins.using():
+        yield
+
 
 # Parameters that make a component small, where it has them.
 SMALL = {

@@ -34,9 +34,9 @@ def test_outputs_losses_gradients_and_updates_are_the_programs(name):
     ("name", "changes"),
     [
         ("mimicry_sngan_32", {"pooling": "mean"}),
-        ("mimicry_sngan_32", {"upsampling": "nearest"}),
-        ("mimicry_sngan_32", {"epsilon": 1e-3}),
-        ("mimicry_sngan_32", {"rectified_shortcuts": False}),
+        pytest.param("mimicry_sngan_32", {"upsampling": "nearest"}, marks=pytest.mark.slow),
+        pytest.param("mimicry_sngan_32", {"epsilon": 1e-3}, marks=pytest.mark.slow),
+        pytest.param("mimicry_sngan_32", {"rectified_shortcuts": False}, marks=pytest.mark.slow),
         pytest.param("mimicry_wgan_gp_64", {"critic_hidden": "output"}, marks=pytest.mark.slow),
         pytest.param("biggan_imagenet128_256x8", {"epsilon": 1e-4}, marks=pytest.mark.slow),
         pytest.param("r3gan_cifar10", {"group": 32}, marks=pytest.mark.slow),

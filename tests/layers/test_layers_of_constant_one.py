@@ -72,7 +72,8 @@ CASES = {
 }
 # Options of layers whose other cases are quick.
 OPTIONS = {
-    *("aol-dense-narrow", "aol-dense-one", "aol-valid", "aol-leaping", "sll-dense-wide", "sll-conv-even"),
+    *("aol-dense", "aol-dense-narrow", "aol-dense-one", "aol-dense-places", "aol-valid", "aol-strided", "aol-leaping"),
+    *("sll-dense", "sll-dense-wide", "sll-conv-even", "cpl-dense", "cpl-dense-places", "sandwich-places"),
     *("cpl-dense-narrow", "cpl-conv-even", "soc-wider", "soc-narrower", "bcop-wider", "bcop-narrower"),
     *("aoc-groups", "aoc-same", "aoc-transposed", "aoc-transposed-same", "bro-same"),
     *("sandwich-narrow", "sandwich-wide", "l2-attention-map", "centering-pixels", "batch-lip-plain"),
@@ -302,7 +303,7 @@ def test_penalty_gradients_agree_with_central_differences(name):
     assert departure(critic, tf.constant(examples(shape))) < 1e-6
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SOME_QUICK)
 def test_layers_survive_saving(name, tmp_path):
     model, shape = built(name, "float32")
     model.save(tmp_path / "model.keras")

@@ -208,6 +208,7 @@ def test_the_gradient_of_the_estimate_is_that_of_the_norm():
     assert np.sum(gradient * step) == pytest.approx((ahead - behind) / 2, rel=1e-2)
 
 
+@pytest.mark.slow
 def test_compiled_and_on_a_zero_kernel():
     _, operator, kernel = built("strided-same")
     compiled = tf.function(lambda k: lipschitz.spectral_norm(operator, k, iterations=20)[0], jit_compile=True)

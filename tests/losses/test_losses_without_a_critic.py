@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from alone import Alone
 from making import loss
-from networks_by_hand import Net, assert_moved
+from networks_by_hand import Net, assert_moved, latents
 from scipy.optimize import linear_sum_assignment
 from scipy.special import logsumexp
 from small import Layers, Points, assert_same, constraint, sgd, small, trained, values
@@ -155,7 +155,7 @@ def test_a_generator_without_a_critic_is_that_of_a_loop(replicas):
     training = trained(replicas, **alone())
     generator, inputs = Net(training.start, "generator"), Inputs(small(0, **alone()))
     for step in range(20):
-        z = noise.whole("normal", (12, 3), seed=0, stream=noise.LATENT, step=step).numpy().astype(np.float64)
+        z = latents(step, noise.LATENT)
         real = inputs.of(tf.constant(step, tf.int64), 0)["generator/real"].numpy()
         gap = generator(z).mean(0) - real.mean(0)
         assert training.metric("generator/loss")[step, 0] == pytest.approx(0.5 * (gap**2).sum(), rel=1e-4)
@@ -189,7 +189,7 @@ def test_a_linear_critic_of_max_sliced_finds_the_best_of_all_directions(replicas
     angles = np.linspace(0, np.pi, 2000)
     directions = np.stack([np.cos(angles), np.sin(angles)])
     for step, found in zip(steps, training.metric("generator/loss")[steps, 0], strict=True):
-        z = noise.whole("normal", (96, 3), seed=0, stream=noise.LATENT, step=int(step)).numpy()
+        z = latents(int(step), noise.LATENT, 96)
         real = inputs.of(tf.constant(step, tf.int64), 0)["generator/real"].numpy()
         fake, real = (np.sort(x @ directions, axis=0) for x in (generator(z), real))
         of_all = np.mean((fake - real) ** 2, axis=0)

@@ -26,10 +26,11 @@ def first_party():
 COMPONENTS = first_party()
 
 
-@pytest.fixture(autouse=True)
-def in_use(monkeypatch, fresh_plugins):
-    monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
-    return plugins.current()
+@pytest.fixture(scope="module", autouse=True)
+def in_use():
+    with pytest.MonkeyPatch.context() as patch, plugins.using():
+        patch.delenv("GANLAB_PLUGINS", raising=False)
+        yield plugins.current()
 
 
 def test_every_first_party_plugin_loads_and_offers_something(in_use):

@@ -57,7 +57,12 @@ def test_tutorial_runs_as_written(tmp_path, environment):
     assert sum("Completed at step 200 of 200" in output for output in done) == 1
 
 
-@pytest.mark.parametrize(("body", "message"), MISTAKES, ids=range(len(MISTAKES)))
+@pytest.mark.parametrize(
+    ("body", "message"),
+    # That of replicas apart trains for a step on two of them.
+    [pytest.param(*each, marks=pytest.mark.slow if "at step 1" in each[1] else ()) for each in MISTAKES],
+    ids=range(len(MISTAKES)),
+)
 def test_mistake_prints_the_message_on_the_page(here, cpus, body, message):
     before, _, rest = FILES["ganlab_plugins.py"].partition("    def penalty(")
     after = rest[rest.index("\n\n\n@ganlab.hookimpl") :]

@@ -124,19 +124,6 @@ def test_field_without_json_equivalent_changes_nothing(tmp_path):
     assert not (tmp_path / "deep").exists()
 
 
-def test_failed_creation_of_a_run_leaves_nothing(tmp_path, monkeypatch):
-    (tmp_path / "runs").mkdir()
-    path = tmp_path / "runs" / "quickstart" / "base"
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(RunError, match=r"base cannot be created: No space left on device.*--runs"):
-        make(path)
-    assert list((tmp_path / "runs").iterdir()) == []
-
-
 def test_create_run_refuses_existing_paths(tmp_path):
     make(tmp_path / "base")
     with pytest.raises(RunError, match="already exists"):

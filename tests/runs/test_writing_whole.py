@@ -111,7 +111,7 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow), signal.SIGINT])
 @pytest.mark.parametrize("writer", WRITERS)
 def test_signal_leaves_nothing_half_written(writer, number, tmp_path):
     code = f"""

@@ -196,6 +196,8 @@ QUICK = {
     "dry sweep": (["sweep", "--gin", "run/config.gin", "--dry-run"], 0),
     "dry sweep of a trial": (["sweep", "--gin", "sweep/trials/base.gin", "--dry-run"], 0),
 }
+# Commands like those that are tried always.
+OTHERS = ("archive", "config", "explain", "plugins", "help", "unknown command", "dry sweep of a trial")
 SLOW = {
     "sample": (["sample", "run", "-o", "out.png"], 0),
     "export": (["export", "run", "-o", "out"], 0),
@@ -222,7 +224,7 @@ def check(stranger, command, code, place="."):
     assert code is None or done.returncode == code, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", QUICK)
+@pytest.mark.parametrize("command", [pytest.param(c, marks=pytest.mark.slow) if c in OTHERS else c for c in QUICK])
 def test_quick_commands_execute_nothing(shared, command):
     check(shared, *QUICK[command])
 

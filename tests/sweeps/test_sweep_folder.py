@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 from ganlab_sweep import Configuration, Sweep
-from ganlab_sweep.request import Request
 
 from ganlab import RunError
 
@@ -65,8 +64,3 @@ def test_invalid_sweeps_are_refused(tmp_path, text, message):
         (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(RunError, match=message):
         Sweep(tmp_path)
-
-
-def test_a_request_is_read_as_it_was_stored():
-    request = Request.read({"gin": ["a.gin"], "ranges": ["x=0..1"], "maximize": True})
-    assert Request.read(request.as_json()) == request

@@ -5,11 +5,18 @@ import pytest
 import ganlab
 from ganlab import config
 from ganlab.config.logged import check_logged
+from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 
 
-@pytest.fixture
-def check(monkeypatch, fresh_plugins):
+@pytest.fixture(scope="module", autouse=True)
+def in_use():
+    with plugins.using():
+        yield
+
+
+@pytest.fixture(scope="module")
+def check(in_use):
     params = [
         "experiment.constraints=[@constraints.gradient_penalty(), @a/constraints.gradient_penalty()]",
         "experiment.generator_constraints=[@constraints.spectral_norm()]",

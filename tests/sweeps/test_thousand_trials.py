@@ -13,7 +13,8 @@ SECONDS, ROWS = 60, 20
 POLLS = [None] * (10 * SECONDS // ROWS - 1)
 
 
-@pytest.mark.parametrize("trials", [30, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("trials", [1000])
 def test_search_early_stopping_and_report_cost_less_than_a_hundredth_of_the_trials(sweep, monkeypatch, capsys, trials):
     pytest.importorskip("optuna", reason="optuna is of the extra [sweep]")
     monkeypatch.setattr(pretended, "SPACE", {WEIGHT: ganlab.Range(0.01, 10.0, log=True)})

@@ -35,19 +35,6 @@ def values(events: EventAccumulator, tag: str) -> list[tuple[int, float]]:
     return [(event.step, event.value) for event in events.Scalars(tag)]
 
 
-def test_reduced_values_and_those_of_each_replica_are_curves_of_their_own(tmp_path):
-    writer = TensorBoardWriter(tmp_path)
-    for step in (10, 20):
-        writer.scalars([Record(step, "critic/loss", step / 4, (step / 8, step / 2)), Record(step, "lr", 0.5)])
-    writer.close()
-    events = read(tmp_path)
-    assert sorted(events.Tags()["scalars"]) == ["critic/loss", "lr", "replica/0/critic/loss", "replica/1/critic/loss"]
-    assert values(events, "critic/loss") == [(10, 2.5), (20, 5.0)]
-    assert values(events, "replica/0/critic/loss") == [(10, 1.25), (20, 2.5)]
-    assert values(events, "replica/1/critic/loss") == [(10, 5.0), (20, 10.0)]
-    assert values(events, "lr") == [(10, 0.5), (20, 0.5)]
-
-
 def test_flushed_values_are_read_while_the_writer_is_open_and_nan_is_nan(tmp_path):
     writer = TensorBoardWriter(tmp_path)
     writer.scalars([])

@@ -82,6 +82,7 @@ def test_tests_near_a_change_import_it_name_it_or_mirror_it(tool, path, near, no
     assert not_near not in folders
 
 
+@pytest.mark.slow
 def test_a_component_is_near_the_tests_that_name_it_or_an_experiment_file_with_it(tool):
     words = {file: re.findall(r"\w+", (ROOT / file).read_text()) for file in FILES}
     near, _ = tool.affected(["plugins/ganlab_builtin/constraints/gradient_penalty.py"], FILES)

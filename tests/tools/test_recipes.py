@@ -30,11 +30,6 @@ def test_published_file_equals_its_source_or_says_what_differs(name):
     assert len({row.fact for row in rows}) == len(rows) >= 25
 
 
-def test_every_published_file_has_a_table():
-    assert len(FILES) == 28
-    assert all(table.Table.of(name) for name in FILES)
-
-
 @pytest.mark.parametrize(
     ("name", "there", "planted", "found"),
     [
@@ -47,10 +42,8 @@ def test_every_published_file_has_a_table():
         ("gngan_cifar10_resnet", "experiment.ema_buffers = True\n", "", {"ema.buffers"}),
         ("gngan_cifar10_resnet", "experiment.ema_start = 1\n", "", {"ema.rate.1"}),
         ("gngan_cifar10_resnet", "schedule = 'linear'", "schedule = 'cosine'", {"generator.last_rate"}),
-        ("mimicry_sngan_128", "schedule = 'constant'", "schedule = 'linear'", {"generator.last_rate"}),
         ("mimicry_sngan_64", "'train+validation+test'", "'train'", {"data.split"}),
         ("mimicry_sngan_64", "pooling = 'sum'", "pooling = 'mean'", {"critic.pooling"}),
-        ("mimicry_sngan_48", "channels = 64", "channels = 32", {"critic.maps", "generator.parameters"}),
         ("mimicry_wgan_gp_32", "weight = 10.0", "weight = 1.0", {"constraints.gradient_penalty.weight"}),
         (
             "mimicry_wgan_gp_32",
@@ -69,12 +62,6 @@ def test_every_published_file_has_a_table():
             "gamma/schedules.cosine.end = 0.005",
             "gamma/schedules.cosine.end = 0.05",
             {"constraints.r1.gamma.39062"},
-        ),
-        (
-            "wgan_gp_mnist",
-            "architectures.dcgan.initializer = 'xavier'\n",
-            "",
-            {"generator.start.all", "critic.start.all"},
         ),
         (
             "wgan_gp_mnist",

@@ -28,7 +28,7 @@ def completed(cpus, tmp_path_factory):
     return train(everything(), tmp_path_factory.mktemp("runs") / "group" / "completed")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def whole(cpus):
     """The graph of `everything`. What does not use it builds its own, as a new process does."""
     from whole_runs import Graph, everything
@@ -36,7 +36,7 @@ def whole(cpus):
     return Graph(everything())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def brief(cpus):
     """The graph of a small experiment of 4 steps."""
     from small import small

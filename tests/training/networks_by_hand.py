@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ganlab.training.graph import noise
+
 
 class Net:
     """A network of two layers in float64, with its gradient by hand."""
@@ -31,6 +33,11 @@ def assert_moved(training, expected, least=1e-3):
     for name, value in expected.items():
         np.testing.assert_allclose(training.values[name], value, rtol=1e-5, atol=1e-5, err_msg=name)
         assert np.abs(value - training.start[name]).max() > least, name
+
+
+def latents(update, stream, rows=12, width=3):
+    """The latent vectors of an update of experiments with the seed 0, as they are drawn there."""
+    return noise.whole("normal", (rows, width), seed=0, stream=stream, step=update).numpy().astype(np.float64)
 
 
 def sigmoid(x):

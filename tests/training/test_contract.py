@@ -78,6 +78,7 @@ def test_logged_metrics_are_reduced_as_asked(trainings):
     assert (whole["mean"] < whole["max"]).all()
 
 
+@pytest.mark.slow
 def test_the_order_of_a_stack_matters(trainings):
     # Otherwise the stacks in both orders would not test the order.
     assert distance(trainings("everything", 0), trainings("everything, the other way round", 0)) > 1e-5

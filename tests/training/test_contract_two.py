@@ -123,8 +123,6 @@ def test_spectral_norm_constrains_the_generator():
     effective = state.sampling_weights()
     kernels = [w.numpy() for name, w in effective.items() if name.endswith("kernel")]
     assert all(np.linalg.norm(kernel, 2) == pytest.approx(1.0, rel=0.05) for kernel in kernels)
-    two = trained(2, count=4, generator_constraints=[constraint("spectral_norm")])
-    assert_same(one, two)
 
 
 class Witnessed(ganlab.Loss):
@@ -153,13 +151,13 @@ def test_a_witness_takes_the_scores_place_in_penalties_and_metrics():
         "architecture": Layers(critic=linear_critic),
         "constraints": [constraint("gradient_penalty")],
     }
-    one = trained(0, count=1, **parts)
+    one = trained(0, count=3, **parts)
     kernel = Trainer(small(0, **parts)).state.critic.weights["embedding/kernel"].numpy()
     slope = np.linalg.norm(kernel.sum(axis=1))
     assert one.metric("constraints/gradient_penalty/slope")[0, 0] == pytest.approx(slope, rel=1e-5)
     loss, penalty, apart = (one.metric(f"critic/{name}")[0, 0] for name in ("loss", "penalty", "wasserstein"))
     assert loss == pytest.approx(penalty - apart, rel=1e-5)
-    assert_same(trained(0, count=3, **parts), trained(2, count=3, **parts))
+    assert_same(one, trained(2, count=3, **parts))
 
 
 def test_a_witness_of_another_shape_is_named():

@@ -9,7 +9,6 @@ from small import Layers, small, values
 import ganlab
 from ganlab.training.graph import noise
 from ganlab.training.graph.trainer import Trainer
-from ganlab.training.pending_rows import Rows
 
 pytestmark = pytest.mark.usefixtures("cpus")
 
@@ -68,41 +67,3 @@ def test_one_update_of_a_linear_game_on_two_replicas():
     np.testing.assert_allclose(rows[0, :, tags.index("critic/loss")], -local, rtol=1e-5, atol=1e-6)
     generated = -((latent @ a + offset) @ moved + b)[:, 0].reshape(2, 6).mean(axis=1)
     np.testing.assert_allclose(rows[0, :, tags.index("generator/loss")], generated, rtol=1e-5, atol=1e-6)
-
-
-class Told(ganlab.Loss):
-    """Losses 2 and 3 on the first of two replicas, 4 and 5 on the second, each times a weight that is 1."""
-
-    def critic(self, real_scores, fake_scores):
-        replica = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
-        return (tf.constant([2.0, 3.0]) + 2.0 * replica) * real_scores
-
-    def generator(self, fake_scores):
-        return fake_scores
-
-
-def test_two_replicas_keep_books():
-    def one(x):  # a critic that scores its bias, 1, for whatever it sees
-        score = keras.layers.Dense(1, kernel_initializer="zeros", bias_initializer="ones", name="score")
-        return score(keras.layers.Lambda(lambda y: 0.0 * y)(x))
-
-    trainer = Trainer(
-        small(
-            2,
-            architecture=Layers(critic=one),
-            loss=Told(),
-            batch_size=4,
-            critic_optimizer=keras.optimizers.SGD(1.0),
-            generator_optimizer=keras.optimizers.SGD(1.0),
-        )
-    )
-    rows = trainer.train(1)
-
-    tags = [metric.tag for metric in trainer.metrics]
-    losses = rows[:, :, tags.index("critic/loss")]
-    np.testing.assert_allclose(losses, [[2.5, 4.5]])
-    (row,) = Rows(trainer.metrics, 1, 2).add(0, rows)
-    assert {r.tag: r.reduced for r in row}["critic/loss"] == pytest.approx(3.5)
-    # Each replica gives its sum over the global batch, (2 + 3) / 4 and (4 + 5) / 4, and the optimizer adds: 1 - 3.5.
-    bias = next(v for name, v in values(trainer.state).items() if name.startswith("critic/weights") and "bias" in name)
-    np.testing.assert_allclose(bias, [1.0 - (2 + 3) / 4 - (4 + 5) / 4])

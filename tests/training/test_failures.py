@@ -152,7 +152,7 @@ class Models(ganlab.Architecture):
 )
 def test_every_other_part_is_named(parts, message):
     with pytest.raises(GanlabError, match=f"{message}") as caught:
-        Trainer(small(2, **parts())).trace()
+        Trainer(small(0, **parts())).trace()
     if "ValueError" in message:
         assert re.search(r" \(test_failures\.py:\d+\)$", str(caught.value))
 
@@ -301,7 +301,7 @@ def look(**findings):
 )
 def test_what_a_part_may_not_return_is_named_and_leaves_no_run(parts, said, tmp_path):
     with pytest.raises(ContractError) as raised:
-        ganlab.train(small(2, steps=2, **parts), tmp_path / "group" / "run")
+        ganlab.train(small(0, steps=2, **parts), tmp_path / "group" / "run")
     assert str(raised.value).startswith(said)
     assert list(tmp_path.iterdir()) == []
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
 from ganlab_verify.testing.parts import Wasserstein
-from networks_by_hand import Net, assert_moved, sigmoid
+from networks_by_hand import Net, assert_moved, latents, sigmoid
 from small import Layers, assert_same, computed, constraint, sgd, small, trained, values
 
 import ganlab
@@ -77,13 +77,10 @@ def by_hand(experiment, first, steps):
     generator, critic, second, encoder = nets.values()
     rows, inputs = experiment.batch_size, Inputs(experiment)
 
-    def latent(update, stream):
-        return noise.whole("normal", (rows, 3), seed=0, stream=stream, step=update).numpy().astype(np.float64)
-
     for step in range(steps):
         examples = inputs.of(tf.constant(step, tf.int64), 0)["real"].numpy().astype(np.float64)
         for k in range(2):
-            fake = generator(latent(2 * step + k, noise.FAKE_LATENT))
+            fake = generator(latents(2 * step + k, noise.FAKE_LATENT))
             of_real = critic.back(-sigmoid(-critic(examples[k])) / rows)[0]
             of_fake = critic.back(sigmoid(critic(fake)) / rows)[0]
             other_real = second.back((second(examples[k]) - 1) / rows)[0]
@@ -91,7 +88,7 @@ def by_hand(experiment, first, steps):
             critic.descend(RATE, of_real, of_fake)
             second.descend(RATE, other_real, other_fake)
             second.weights = [np.clip(w, -LIMIT, LIMIT) for w in second.weights]
-        z = latent(step, noise.LATENT)
+        z = latents(step, noise.LATENT)
         fake = generator(z)
         _, by_critic = critic.back(-sigmoid(-critic(fake)) / rows)
         _, by_second = second.back((second(fake) - 1) / rows)
@@ -290,11 +287,6 @@ MISTAKES = {
         lambda: {"network_constraints": {"encoder": []}},
         ConfigError,
         "'encoder' is none of the networks that architectures.mlp has beside generator and critic; it has none",
-    ),
-    "own constraints": (
-        lambda: {**encoder(), "network_constraints": {"generator": []}},
-        ConfigError,
-        "whose setting is experiment.generator_constraints",
     ),
     "other side's constraint": (
         lambda: {**encoder(), "network_constraints": {"encoder": [constraint("gradient_penalty")]}},

@@ -7,7 +7,7 @@ import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
 from ganlab_verify.testing.parts import Wasserstein
 from making import loss
-from networks_by_hand import Net, assert_moved, sigmoid
+from networks_by_hand import Net, assert_moved, latents, sigmoid
 from small import Layers, Points, assert_same, computed, sgd, small, trained, values
 
 import ganlab
@@ -99,9 +99,7 @@ def by_hand(experiment, first, steps):
         return [found[prefix + name][k].astype(np.float64) for name in names]
 
     def latent(update, stream):
-        if not wide:
-            return []
-        return [noise.whole("normal", (rows, wide), seed=0, stream=stream, step=update).numpy().astype(np.float64)]
+        return [latents(update, stream, rows, wide)] if wide else []
 
     def seen(x, others):  # by a critic that takes what the generator takes, if it takes anything
         return np.concatenate([x, *others], axis=1) if experiment.source is None else x

@@ -70,10 +70,8 @@ def test_updates_train_with_the_latents_of_the_architecture(one):
         np.testing.assert_allclose(found["losses/watched/squares"][step], squares.mean(), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("replicas", "changed"),
-    [(2, {}), (2, {"microbatches": 2}), pytest.param(0, {"jit": "step"}, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("replicas", "changed"), [(2, {"microbatches": 2}), (0, {"jit": "step"})])
 def test_they_are_the_same_however_they_are_computed(one, replicas, changed):
     assert_same(one, trained(replicas, count=6, **PARTS, **changed))
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
 from making import loss
-from networks_by_hand import Net, assert_moved, sigmoid
+from networks_by_hand import Net, assert_moved, latents, sigmoid
 from small import Layers, Points, assert_same, computed, constraint, sgd, small, trained, values
 
 import ganlab
@@ -52,7 +52,7 @@ def played(optimizer, replicas=0, count=300):
     return np.array([after["generator/weights/point/x"].item(), after["critic/weights/slope/kernel"].item()])
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("replicas", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_extragradient_solves_the_bilinear_game(replicas):
     # Each update multiplies x + iy by 1 - ir - r^2, of the absolute value sqrt(1 - r^2 + r^4) < 1.
     point = played(extragradient(), replicas)
@@ -91,9 +91,6 @@ def by_hand(experiment, first, steps):
     generator, critic = Net(first, "generator"), Net(first, "critic")
     rows, inputs = experiment.batch_size, Inputs(experiment)
 
-    def latent(update, stream):
-        return noise.whole("normal", (rows, 3), seed=0, stream=stream, step=update).numpy().astype(np.float64)
-
     def of_generator(z, weights, critics):
         generator.weights, critic.weights = weights, critics
         _, by_critic = critic.back(-sigmoid(-critic(generator(z))) / rows)
@@ -111,10 +108,10 @@ def by_hand(experiment, first, steps):
     x, y = generator.weights, critic.weights
     for step in range(steps):
         examples = inputs.of(tf.constant(step, tf.int64), 0)["real"].numpy().astype(np.float64)
-        z, many = latent(step, noise.LATENT), experiment.critic_steps
+        z, many = latents(step, noise.LATENT), experiment.critic_steps
         x_ahead = moved(x, of_generator(z, x, y), OTHER_RATE)
         for k in range(many):
-            fixed = examples[k], latent(many * step + k, noise.FAKE_LATENT)
+            fixed = examples[k], latents(many * step + k, noise.FAKE_LATENT)
             y_ahead = moved(y, of_critic(*fixed, x, y), RATE, LIMIT)
             y = moved(y, of_critic(*fixed, x_ahead, y_ahead), RATE, LIMIT)
         x = moved(x, of_generator(z, x_ahead, y_ahead), OTHER_RATE)
@@ -126,7 +123,7 @@ def one(cpus):
     return trained(0, **parts())
 
 
-@pytest.mark.parametrize(("replicas", "critic_steps"), [(0, 1), (2, 2)])
+@pytest.mark.parametrize(("replicas", "critic_steps"), [pytest.param(0, 1, marks=pytest.mark.slow), (2, 2)])
 def test_twenty_updates_are_those_of_a_loop_by_hand(replicas, critic_steps):
     training = trained(replicas, **parts(critic_steps=critic_steps))
     expected = by_hand(small(0, **parts(critic_steps=critic_steps)), training.start, 20)

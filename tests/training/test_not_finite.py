@@ -44,7 +44,9 @@ CONSTRAINTS = {
 }
 
 
-@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize(
+    "name", ["penalty", *(pytest.param(name, marks=pytest.mark.slow) for name in ("clipping", "spectral norm"))]
+)
 def test_bad_row_met_later_is_named_and_no_checkpoint_holds_nan(name, tmp_path):
     constraints = [constraint(kind, **arguments) for kind, arguments in CONSTRAINTS[name]]
     experiment, row = with_a_bad_row(constraints=constraints)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from making import loss
-from networks_by_hand import sigmoid
+from networks_by_hand import latents, sigmoid
 from small import Layers, assert_same, constraint, dropping_critic, sgd, small, trained, values
 
 import ganlab
@@ -17,22 +17,18 @@ pytestmark = pytest.mark.usefixtures("cpus")
 RATE, GAMMA, ROWS = 0.05, 0.5, 12
 
 
-def scores(critic, x):
-    kernel, bias, last, shift = critic
+def outputs(weights, x):
+    """Samples of a generator of two layers, or scores of a critic."""
+    kernel, bias, last, shift = weights
     return np.tanh(x @ kernel + bias) @ last + shift
 
 
-def samples(generator, latent):
-    kernel, bias, last, shift = generator
-    return np.tanh(latent @ kernel + bias) @ last + shift
-
-
 def critic_loss(critic, real, fake):
-    return np.mean(np.logaddexp(0, -scores(critic, real)) + np.logaddexp(0, scores(critic, fake)))
+    return np.mean(np.logaddexp(0, -outputs(critic, real)) + np.logaddexp(0, outputs(critic, fake)))
 
 
 def generator_loss(critic, fake):
-    return np.mean(np.logaddexp(0, -scores(critic, fake)))
+    return np.mean(np.logaddexp(0, -outputs(critic, fake)))
 
 
 def by_hand(critic, x, upstream):
@@ -44,14 +40,14 @@ def by_hand(critic, x, upstream):
 
 
 def by_critic(critic, real, fake):
-    of_real, _ = by_hand(critic, real, -sigmoid(-scores(critic, real)) / len(real))
-    of_fake, _ = by_hand(critic, fake, sigmoid(scores(critic, fake)) / len(fake))
+    of_real, _ = by_hand(critic, real, -sigmoid(-outputs(critic, real)) / len(real))
+    of_fake, _ = by_hand(critic, fake, sigmoid(outputs(critic, fake)) / len(fake))
     return [a + b for a, b in zip(of_real, of_fake, strict=True)]
 
 
 def by_generator(critic, generator, latent):
-    fake = samples(generator, latent)
-    _, upstream = by_hand(critic, fake, -sigmoid(-scores(critic, fake)) / len(fake))
+    fake = outputs(generator, latent)
+    _, upstream = by_hand(critic, fake, -sigmoid(-outputs(critic, fake)) / len(fake))
     return by_hand(generator, latent, upstream)[0]
 
 
@@ -71,7 +67,7 @@ def differences(function, weights, h=1e-5):
 
 def consensus(critic, generator, real, latent, side):
     """A side's loss with half the squared norm of the field, of the game of Goodfellow et al."""
-    fake = samples(generator, latent)
+    fake = outputs(generator, latent)
     own = critic_loss(critic, real, fake) if side == "critic" else generator_loss(critic, fake)
     field = [*by_critic(critic, real, fake), *by_generator(critic, generator, latent)]
     return own + GAMMA / 2 * sum((v**2).sum() for v in field)
@@ -79,7 +75,7 @@ def consensus(critic, generator, real, latent, side):
 
 def unrolled(critic, generator, real, latent, side):
     """A side's loss, the generator's against the critic three steps later."""
-    fake = samples(generator, latent)
+    fake = outputs(generator, latent)
     if side == "critic":
         return critic_loss(critic, real, fake)
     for _ in range(3):
@@ -109,12 +105,9 @@ def descend(weights, gradient):
 
 def loop(experiment, first, game, steps):
     """Alternating gradient descent in float64, each gradient by central differences of the loss."""
-    inputs, rows = Inputs(experiment), experiment.batch_size
+    inputs = Inputs(experiment)
     names = {role: [n for n in first if n.startswith(f"{role}/weights/")] for role in ("critic", "generator")}
     nets = {role: [np.asarray(first[n], np.float64) for n in own] for role, own in names.items()}
-
-    def latent(step, stream):
-        return noise.whole("normal", (rows, 3), seed=0, stream=stream, step=step).numpy().astype(np.float64)
 
     for step in range(steps):
         examples = {k: np.asarray(x, np.float64) for k, x in inputs.of(tf.constant(step, tf.int64), 0).items()}
@@ -122,7 +115,7 @@ def loop(experiment, first, game, steps):
             ("critic", examples["real"][0], noise.FAKE_LATENT),
             ("generator", examples[f"{OF_GENERATOR}real"], noise.LATENT),
         ):
-            z = latent(step, stream)
+            z = latents(step, stream)
             gradient = differences(lambda: game(*nets.values(), real, z, side), nets[side])  # noqa: B023 called here
             descend(nets[side], gradient)
     return {name: w for role, own in names.items() for name, w in zip(own, nets[role], strict=True)}
@@ -244,10 +237,10 @@ def test_constraints_reparameterize_and_wrap_other_weights_as_their_own(every):
         ("first", noise.FAKE_LATENT, "constraints", ""),
         ("after", noise.LATENT, "generator_constraints", "_later"),
     ):
-        z = noise.whole("normal", (ROWS, 3), seed=0, stream=stream).numpy().astype(np.float64)
-        fake = made(samples, "generator", "first", z, 0.5)
-        of_critic = made(scores, "critic", when, fake, 0.75).mean()
-        of_generator = made(samples, "generator", "first", z, 0.75).mean()
+        z = latents(0, stream)
+        fake = made(outputs, "generator", "first", z, 0.5)
+        of_critic = made(outputs, "critic", when, fake, 0.75).mean()
+        of_generator = made(outputs, "generator", "first", z, 0.75).mean()
         expected = {f"losses/asking/critic{end}": of_critic, f"losses/asking/generator{end}": of_generator}
         expected |= {f"{kind}/reporting/{name}": of_critic for name in ("critic", "named", "before")}
         expected |= {f"{kind}/reporting/generator": of_generator}

@@ -30,7 +30,7 @@ def penalized(cpus):
 
 
 # Every constraint on 2 and 4 replicas: tests/conformance/test_first_party.py.
-@pytest.mark.parametrize("replicas", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("replicas", [2, *(pytest.param(count, marks=pytest.mark.slow) for count in (1, 4))])
 def test_weights_and_metrics_do_not_depend_on_the_number_of_replicas(penalized, replicas):
     other = trained(replicas, constraints=[constraint("gradient_penalty")])
     assert other.rows.shape == (20, replicas, penalized.rows.shape[2])

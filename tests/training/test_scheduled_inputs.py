@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify.lab import Training, differing, resumed
+from networks_by_hand import latents
 from small import assert_same, sgd, small, trained
 
 import ganlab
@@ -82,10 +83,7 @@ def by_hand(first, experiment):
         role: [np.float64(first[f"{role}/weights/{layer}/kernel"]) for layer in ("old", "new")]
         for role in ("generator", "critic")
     }
-    inputs, rows = Inputs(experiment), experiment.batch_size
-
-    def latent(update, stream):
-        return noise.whole("normal", (rows, 3), seed=0, stream=stream, step=update).numpy().astype(np.float64)
+    inputs = Inputs(experiment)
 
     for step in range(STEPS):
         alpha = min(1.0, step / OVER)
@@ -96,10 +94,10 @@ def by_hand(first, experiment):
             return sum(share * w for share, w in zip(shares, weights[role], strict=True))
 
         for k in range(2):
-            gap = examples[k].mean(0) - (latent(2 * step + k, noise.FAKE_LATENT) @ mixed("generator")).mean(0)
+            gap = examples[k].mean(0) - (latents(2 * step + k, noise.FAKE_LATENT) @ mixed("generator")).mean(0)
             critic = weights["critic"]
             weights["critic"] = [w + RATE * share * gap[:, None] for share, w in zip(shares, critic, strict=True)]
-        z = latent(step, noise.LATENT).mean(0)
+        z = latents(step, noise.LATENT).mean(0)
         slope = np.outer(z, mixed("critic")[:, 0])
         generator = weights["generator"]
         weights["generator"] = [w + RATE * share * slope for share, w in zip(shares, generator, strict=True)]
@@ -159,6 +157,7 @@ def test_replicas_microbatches_and_xla_agree_and_a_resumed_run_has_the_same_bits
     assert differing(*resumed(Training(small(0, **given)), 3, 3)) == []
 
 
+@pytest.mark.slow
 def test_a_number_needs_no_schedule(fading):
     one = trained(0, count=4, **parts(fading(alpha=0.25)))
     other = trained(0, count=4, **parts(fading(alpha=linear(start=0.25, end=0.25))))

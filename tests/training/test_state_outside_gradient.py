@@ -92,7 +92,7 @@ MODES = {"graph": {}, "compiled": {"jit": "on"}, "eager": {}, "replicas": {"repl
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("every", [1, 2])
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_penalty_over_a_state_of_the_weights(eagerly, mode, every):
     eagerly(mode == "eager")
     before, after, real, fake = after_one(trainer(FollowsTheWeights(every), **MODES[mode]))

@@ -35,12 +35,12 @@ def traces(monkeypatch):
 
 @pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2)])
 def test_one_trace_on_each_device_serves_all_updates(cpus, traces, replicas, expected):
-    trainer = Trainer(small(replicas, critic_steps=4, constraints=[constraint("gradient_penalty")]))
+    trainer = Trainer(small(replicas, critic_steps=2, constraints=[constraint("gradient_penalty")]))
     trainer.train(2)
     assert len(traces) == expected
 
 
-@pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2 * 4)])
+@pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2 * 2)])
 def test_a_single_device_traces_the_critics_update_once(cpus, monkeypatch, replicas, expected):
     numbers, update = [], TrainingStep.critic_update
 
@@ -49,14 +49,14 @@ def test_a_single_device_traces_the_critics_update_once(cpus, monkeypatch, repli
         return update(self, step, k, *given)
 
     monkeypatch.setattr(TrainingStep, "critic_update", counted)
-    Trainer(small(replicas, critic_steps=4)).train(2)
+    Trainer(small(replicas, critic_steps=2)).train(2)
     assert len(numbers) == expected
 
 
 def test_a_part_that_communicates_is_traced_for_every_update(cpus, traces):
-    trainer = Trainer(small(2, critic_steps=3, constraints=[MeanScore()]))
+    trainer = Trainer(small(2, critic_steps=2, constraints=[MeanScore()]))
     trainer.train(2)
-    assert len(traces) == 1 + 2 * 3  # one to find out
+    assert len(traces) == 1 + 2 * 2  # one to find out
 
 
 @pytest.mark.slow

@@ -178,12 +178,6 @@ def test_a_process_error_is_one_line_and_keeps_its_traceback(tmp_path, monkeypat
         process.call("dying:check", Source(("mine.gin",)), {}, cpus=2)
 
 
-def test_the_command_offers_every_check():
-    from ganlab_verify.command import CHECKS
-
-    assert tuple(checks.CHECKS) == CHECKS
-
-
 @pytest.mark.slow
 def test_sigterm_ends_the_checks_and_leaves_no_folder(tmp_path):
     command = [sys.executable, "-m", "ganlab", "verify", "--gin", "quickstart", "--checks", "replicas,resume"]
