@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--paired",
     is_flag=True,
-    help="Also print each difference from the first configuration, or from --against, over pairs of runs that share a "
-    "seed or are fork and parent, beside the interval without pairing.",
+    help="Also print each difference from the first configuration in the order of settings, or from --against, over "
+    "pairs of runs that share a seed or are fork and parent, beside the interval without pairing.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print every row with every metric, and the notes.")
 @click.option(
@@ -95,7 +95,7 @@ def compare(
     ganlab compare runs/my-sweep --all --statistics
     ganlab compare runs/quickstart --by constraints --metric mode_coverage/modes
     ganlab compare 'runs/*/baseline-*' --metric critic/wasserstein:min --html report.html
-    ganlab compare runs/my-sweep --paired --against 'weight 10'
+    ganlab compare runs/my-sweep --paired --against weight=10
     ganlab compare runs/my-sweep --paper --by constraints --metric modes
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
     from ganlab_compare import as_data, to_csv

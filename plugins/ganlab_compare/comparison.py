@@ -217,8 +217,9 @@ def _estimates(
 
 
 def limits_of_runs(runs: Sequence[RunSummary], tag: str) -> tuple[float, float]:
-    """The least and the largest value that a metric can have in any of some runs."""
-    lows, highs = zip(*(run.limits.get(tag, (-math.inf, math.inf)) for run in runs), strict=True)
+    """The least and the largest value that a metric can have in any of the runs that have it."""
+    free = (-math.inf, math.inf)
+    lows, highs = zip(*([run.limits.get(tag, free) for run in runs if tag in run.last] or [free]), strict=True)
     return min(lows), max(highs)
 
 

@@ -6,7 +6,7 @@ import math
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -28,7 +28,7 @@ class Paired:
     Attributes:
         against: The other configuration's label.
         pairs: How many pairs of runs there are.
-        by: "seed" if the runs of a pair share their seed, "fork" if one is the fork of the other.
+        by: "seed" if the runs of a pair share their seed, "fork" if in each one is the fork of the other.
         effect: The mean of the differences within pairs, this configuration's value less the other's.
         low: The lower end of its 95% interval, Student's over the pairs; of two pairs, or where all differ by the same,
             of the range of their differences; None for one pair.
@@ -39,6 +39,7 @@ class Paired:
         gain: The variance of the difference of means over that of the paired mean: above one, pairing narrows the
             interval; None for one pair, infinity if all pairs differ by the same.
         method: "student" or "range"; None for one pair.
+        left_out: How many pairs more there are, of which a run diverged or lacks the metric.
     """
 
     against: str
@@ -51,6 +52,7 @@ class Paired:
     unpaired_high: float | None
     gain: float | None
     method: Literal["student", "range"] | None = None
+    left_out: int = 0
 
 
 def paired(comparison: Comparison, against: str | None = None) -> dict[tuple[str, str], Paired]:
@@ -73,23 +75,26 @@ def paired(comparison: Comparison, against: str | None = None) -> dict[tuple[str
     }
     if not effects:
         raise RunError(
-            f"--paired: no run shares its seed with a run of {reference.label}, or is a fork of one or its parent. "
-            "Train the same seeds of each configuration, or fork runs: ganlab fork RUN --at STEP --param NAME=VALUE."
+            f"--paired: no run shares its seed with one run of {reference.label} alone, or is a fork of one or its "
+            "parent. Train the same seeds of each configuration, let --by pool no runs of one seed, or fork runs: "
+            "ganlab fork RUN --at STEP --param NAME=VALUE."
         )
     return effects
 
 
 def sentences(effects: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
     """Each effect in a sentence."""
+    alone = ", taken alone" if len(effects) > 1 else ""  # no interval is widened for the others
     for (label, tag), one in effects.items():
         runs = f"{counted(one.pairs, 'pair')} of {'the same seed' if one.by == 'seed' else 'fork and parent'}"
+        runs += f", {one.left_out} left out where a run diverged or lacks it" if one.left_out else ""
         difference = f"{tag}: {label} less {one.against} is {one.effect:+.4g}"
         if one.low is None or one.high is None:
             yield f"{difference} ({runs}, so chance is unknown)."
         elif one.method == "range":
             yield f"{difference}, range [{one.low:.4g}, {one.high:.4g}] ({runs}, so chance is unknown)."
         else:
-            sure = "beyond chance" if one.low > 0 or one.high < 0 else "may be chance"
+            sure = f"beyond chance{alone}" if one.low > 0 or one.high < 0 else "may be chance"
             yield (
                 f"{difference} [{one.low:.4g}, {one.high:.4g}] ({runs}; {sure}). Without pairing: "
                 f"[{one.unpaired_low:.4g}, {one.unpaired_high:.4g}]; pairing divides the variance by {one.gain:.3g}."
@@ -97,13 +102,15 @@ def sentences(effects: Mapping[tuple[str, str], Paired]) -> Iterator[str]:
 
 
 def _effect(one: Configuration, other: Configuration, tag: str) -> Paired | None:
-    pairs, by = _forks(one.runs, other.runs), "fork"
-    if not pairs:
-        pairs, by = _of_one_seed(one.runs, other.runs), "seed"
+    pairs = _forks(one.runs, other.runs)
+    forked = {run.path for pair in pairs for run in pair}
+    seeds = [pair for pair in _of_one_seed(one.runs, other.runs) if forked.isdisjoint(run.path for run in pair)]
+    pairs, by = [*pairs, *seeds], "seed" if seeds else "fork"
     values = np.array([[last_value(run, tag) for run in pair] for pair in pairs], np.float64).reshape(-1, 2)
     values = values[np.isfinite(values).all(axis=1)]  # a value that a run lacks is NaN
     with np.errstate(over="ignore", invalid="ignore"):  # a difference beyond float64 is infinite
-        return _of_pairs(values, other.label, by)
+        effect = _of_pairs(values, other.label, by)
+    return effect and replace(effect, left_out=len(pairs) - len(values))
 
 
 def _of_pairs(values: np.ndarray, against: str, by: str) -> Paired | None:

@@ -169,8 +169,9 @@ def paper(
     tables = [_table(tried, tasks, metric, against) for metric in metrics or [main]]
     corrected = iter(holm([one.p * one.choices for table in tables for one in table.differences if one.p is not None]))
     tables = [replace(of, differences=tuple(_judged(one, corrected) for one in of.differences)) for of in tables]
-    notes = [*filter(_CAVEATS.search, comparison.problems), *measured_apart(names)]
-    return Paper(tuple(tables), columns, tuned, tuple(notes))
+    lacking = [f" without {table.metric.tag}: " for table in tables]
+    notes = [note for note in comparison.problems if _CAVEATS.search(note) or any(text in note for text in lacking)]
+    return Paper(tuple(tables), columns, tuned, (*notes, *measured_apart(names)))
 
 
 def _tuned(row: Configuration, tasks: Sequence[Configuration]) -> dict[str, tuple[Scalar, ...]]:
@@ -272,7 +273,7 @@ def _table(
 def _row(label: str, best: _Setting, tried: Sequence[_Setting], way: str) -> Row:
     finite = [[value for value in task.values() if math.isfinite(value)] for task in best.tasks]
     strata = [np.array(values) for values in finite if values]
-    several = any(len(values) > 1 for values in strata)
+    several = sum(map(len, strata)) > 2 and any(len(values) > 1 for values in strata)
     low, high = bootstrap_intervals(*strata)[1] if several else (None, None)
     # A setting with a run that diverged is no better than the worst of the others.
     merits = [one.merit(way) for one in tried]

@@ -80,7 +80,7 @@ def runs_to_settle(probability: float, comparisons: int = 1) -> int | None:
         comparisons: The number of differences looked at.
 
     Returns:
-        The number, `MOST_SEEDS` at most; None if no difference is seen.
+        The number; None if no difference is seen.
     """
     distance, least = abs(probability - 0.5), least_runs(comparisons)
     if distance == 0.0:
@@ -89,7 +89,7 @@ def runs_to_settle(probability: float, comparisons: int = 1) -> int | None:
         return least
     normal = NormalDist()
     quantiles = normal.inv_cdf(1 - LEVEL / (2 * comparisons)) + normal.inv_cdf(POWER)
-    return min(MOST_SEEDS, max(least, math.ceil(quantiles**2 / (6 * distance**2))))
+    return max(least, math.ceil(quantiles**2 / (6 * distance**2)))
 
 
 def _doubled_ranks(values: np.ndarray) -> np.ndarray:

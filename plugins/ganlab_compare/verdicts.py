@@ -8,6 +8,7 @@ from ganlab.commands import listed
 from ganlab_compare.configurations import Configuration
 from ganlab_compare.ranking import LEVEL, MOST_SEEDS, POWER, least_runs
 from ganlab_compare.statistics import Improvement
+from ganlab_compare.warnings import last_value
 
 RULE = (
     f"The rule: a difference is called real if chance gives one as large at most once in {1 / LEVEL:.0f} times "
@@ -37,9 +38,9 @@ def verdicts(
     """
     if len(rows) < 2:
         return {}
-    runs = {one.label: len(one.runs) for one in rows}
     texts = {}
     for tag in tags:
+        runs = {one.label: sum(last_value(run, tag) is not None for run in one.runs) for one in rows}
         of_metric = {label: one for (label, of), one in improvements.items() if of == tag}
         sentences = list(_sentences(of_metric, runs, leading.get(tag)))
         texts[tag] = " ".join(sentences)
@@ -58,7 +59,7 @@ def _sentences(of_metric: Mapping[str, Improvement], runs: Mapping[str, int], le
     if not of_metric:
         least = least_runs(len(runs) * (len(runs) - 1) // 2)
         yield (
-            "Nothing can be concluded: with fewer than two runs on a side, chance is unknown. Train at least "
+            "Nothing can be concluded: with fewer than two runs that have it on a side, chance is unknown. Train at least "
             f"{least} seeds of each: with fewer even complete separation may be chance."
         )
         return
@@ -71,13 +72,13 @@ def _sentences(of_metric: Mapping[str, Improvement], runs: Mapping[str, int], le
             yield f"{verdict.capitalize()} than {against}, beyond chance: {listed(settled)}."
     unsettled = {label: one for label, one in of_metric.items() if one.verdict == "open"}
     hopeless = [label for label, one in unsettled.items() if one.seeds and one.comparisons * one.smallest > LEVEL]
-    if hopeless:
-        one = unsettled[hopeless[0]]
+    for count in dict.fromkeys(runs[label] for label in hopeless):
+        alike = [label for label in hopeless if runs[label] == count]
+        one = unsettled[alike[0]]
         times = f", times {one.comparisons} differences looked at" if one.comparisons > 1 else ""
-        differ = "differs" if len(hopeless) == 1 else "differ"
         yield (
-            f"Whether {listed(hopeless)} {differ} from {against} may be chance: with {runs[hopeless[0]]} "
-            f"and {runs[against]} runs even complete separation has p = {one.smallest:.2g}{times}. At least "
+            f"Whether {listed(alike)} {'differs' if len(alike) == 1 else 'differ'} from {against} may be chance: with "
+            f"{count} and {runs[against]} runs even complete separation has p = {one.smallest:.2g}{times}. At least "
             f"{least_runs(one.comparisons)} seeds of each are needed."
         )
     chance = [label for label, one in unsettled.items() if one.seeds and label not in hopeless]
@@ -89,11 +90,11 @@ def _sentences(of_metric: Mapping[str, Improvement], runs: Mapping[str, int], le
         yield f"Seeds of each that would settle this difference: {numbers}, and as many of {against}."
     single = [label for label in runs if label not in of_metric and label != against]
     if single:
-        yield f"Nothing can be concluded of {listed(single)}: with fewer than two runs, chance is unknown."
+        yield f"Nothing can be concluded of {listed(single)}: with fewer than two runs that have it, chance is unknown."
     alike = [label for label, one in unsettled.items() if one.seeds is None]
     if alike:
         yield f"No difference from {against} is seen: {listed(alike)}."
 
 
 def _number(seeds: int | None) -> str:
-    return f"more than {MOST_SEEDS}" if seeds is not None and seeds >= MOST_SEEDS else str(seeds)
+    return f"more than {MOST_SEEDS}" if seeds is not None and seeds > MOST_SEEDS else str(seeds)

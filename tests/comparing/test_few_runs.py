@@ -86,3 +86,12 @@ def test_mode_coverage_knows_the_modes_of_its_dataset():
     ring = ganlab.component("datasets", "gaussian_ring")()
     limits = ganlab.component("evaluators", "mode_coverage")().limits(ring)
     assert limits == {"modes": (0.0, 8.0), "high_quality": (0.0, 1.0), "reverse_kl": (0.0, math.log(8))}
+
+
+def test_a_run_without_the_figure_takes_no_limit_away(tmp_path):
+    write(tmp_path, (4.0, 7.5, 8.0))
+    settings = {**SETTINGS, "constraints.gradient_penalty.weight": 10.0, "experiment.steps": 7}
+    write_run(tmp_path / "other", seed=0, settings=settings, metrics={}, evaluation={})
+    found = ganlab.compare(tmp_path, by="gradient_penalty.weight", metrics=MODES)
+    (one,) = found.estimates.values()
+    assert (one.n, one.high) == (3, 8.0)

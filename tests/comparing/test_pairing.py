@@ -78,3 +78,16 @@ def test_runs_without_anything_shared_are_refused(tmp_path, origin):
     comparison = ganlab.compare([tmp_path], metrics=["evaluation/kid/mmd:min"])
     with pytest.raises(ganlab.RunError, match="no run shares its seed"):
         paired(comparison)
+
+
+def test_seeds_pair_beside_forks_and_pairs_that_are_left_out_are_counted(tmp_path):
+    for seed in range(5):
+        parent = make_run(tmp_path, f"p{seed}", seed, 1.0 + seed, 1.0)
+        more = {"forked_from": {"run": str(parent), "step": 5}} if seed == 0 else {}
+        more |= {"status": "diverged"} if seed == 4 else {}
+        make_run(tmp_path, f"f{seed}", seed, 1.5 + seed + 0.01 * seed, 10.0, **more)
+    arguments = ["compare", str(tmp_path), "--metric", "kid/mmd:min", "--paired"]
+    (row,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)["paired"]
+    assert (row["pairs"], row["by"], row["left_out"]) == (4, "seed", 1)
+    assert row["effect"] == pytest.approx(0.515)
+    assert "1 left out where a run diverged" in " ".join(CliRunner().invoke(cli, arguments).stdout.split())

@@ -218,3 +218,12 @@ def test_the_command_prints_or_writes_and_names_what_is_wrong(tmp_path):
     write_run(tmp_path / "single")
     error = command("compare", tmp_path / "single", "--paper", "--metric", "wasserstein", code=2)
     assert "Give --metric critic/wasserstein:max or critic/wasserstein:min." in error
+
+
+def test_a_run_without_the_figure_is_noted_and_two_figures_have_no_interval(tmp_path):
+    write(tmp_path, {("a", 0.1, "d"): by_seed([1, 2]), ("b", 0.1, "d"): by_seed([7, 8.1, 9])})
+    settings = json.loads((tmp_path / "0-s1" / "run.json").read_text())["settings"]
+    write_run(tmp_path / "0-s2", seed=2, settings=settings, evaluation={}, metrics={})
+    found = paper(compare([tmp_path]))
+    assert [(row.label, row.low is None) for row in found.tables[0].rows] == [("b", False), ("a", True)]
+    assert found.notes == (f"1 of 3 runs of a without {MODES}: {tmp_path.name}/0-s2.",)

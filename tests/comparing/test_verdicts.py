@@ -164,3 +164,19 @@ def test_rows_with_different_evaluator_settings_are_reported_as_not_comparable(t
         write_run(tmp_path / str(updates), settings={**SETTINGS, "features.classifier.updates": updates})
     (problem,) = [said for said in compare([tmp_path]).problems if "not comparable" in said]
     assert problem.startswith("Configurations differ in features.classifier.updates, which evaluators measure by")
+
+
+def test_separation_is_judged_by_the_runs_that_have_a_figure(tmp_path):
+    for weight, values in {0.1: (8, 7, 6), 1.0: (1, 2), 10.0: (3, 4, 5), 30.0: (None,) * 3}.items():
+        for seed, value in enumerate(values):
+            evaluation = {} if value is None else {"mode_coverage/modes": (float(value),)}
+            settings = {**SETTINGS, WEIGHT: weight}
+            write_run(tmp_path / f"{weight}-{seed}", seed=seed, settings=settings, metrics={}, evaluation=evaluation)
+    text = compare([tmp_path], metrics=[MODES]).verdicts[MODES]
+    for count, p in ((2, 2 / 10), (3, 2 / 20)):
+        assert f"with {count} and 3 runs even complete separation has p = {p:.2g}, times 3 " in text
+    assert "with fewer than two runs that have it" in text
+
+
+def test_seeds_to_settle_are_noethers_however_many():
+    assert runs_to_settle(0.52) == math.ceil((1.959964 + 0.841621) ** 2 / 6 / 0.02**2)
