@@ -59,8 +59,8 @@ def _sentences(of_metric: Mapping[str, Improvement], runs: Mapping[str, int], le
     if not of_metric:
         least = least_runs(len(runs) * (len(runs) - 1) // 2)
         yield (
-            "Nothing can be concluded: with fewer than two runs that have it on a side, chance is unknown. Train at least "
-            f"{least} seeds of each: with fewer even complete separation may be chance."
+            "Nothing can be concluded: with fewer than two runs that have it on a side, chance is unknown. Train at "
+            f"least {least} seeds of each: with fewer even complete separation may be chance."
         )
         return
     against = next(iter(of_metric.values())).against

@@ -58,7 +58,7 @@ def best_of(stored: Sweep, trials: Sequence[Trial], metric: str = "", output: Pa
     facts |= {"low": mean.low, "high": mean.high, "method": mean.method}
     more: dict[str, Any] = {"seeds": mean.n, "tied": tied, "unhealthy": len(row.unhealthy), "concluded": concluded}
     more["command"] = shlex.join(words + plugin_options(request))
-    return {"configuration": name, **stored.info["configurations"][name], **facts, **more}
+    return {"configuration": name, "settings": stored.info["configurations"][name]["settings"], **facts, **more}
 
 
 def _concluded(others: Sequence[Any]) -> tuple[str, bool]:

@@ -22,7 +22,9 @@ from ganlab_sweep.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
 def print_end(stored: Sweep, trials: Sequence[Trial], *, interrupted: bool, as_json: bool) -> None:
     """Prints a sweep's trials, problems and the next command when its process ends."""
     failed = [trial for trial in trials if trial.status in (FAILED, DIVERGED, TIMED_OUT)]
-    again = f"ganlab sweep --resume {shlex.quote(shown(stored.path))}"
+    file = Path(stored.request.plugin_file or "ganlab_plugins.py")
+    plugin = [] if file.absolute() == Path("ganlab_plugins.py").resolve() else ["--plugin-file", shown(file)]
+    again = shlex.join(["ganlab", "sweep", "--resume", shown(stored.path), *plugin])
     if as_json:
         say_json({"sweep": str(stored.path), "trials": [as_data(trial) for trial in trials]})
     else:

@@ -11,6 +11,7 @@ from typing import Any
 from ganlab import new_folder
 from ganlab.errors import RunError
 from ganlab.files import check_links, is_name, line, locked_folder, read_inside, read_json, schema, write_text
+from ganlab.fingerprints import digest
 from ganlab.runs import check_new
 from ganlab.telemetry import to_json
 from ganlab_sweep.configurations import Configuration
@@ -28,7 +29,7 @@ _SCHEMA = schema.fields(
         "asked": schema.fields(
             {}, {name: each.kind.schema for name, each in Request.settings().items() if each.is_stored}
         ),
-        "configurations": schema.table(schema.fields({"settings": _SETTINGS}), names=is_name),
+        "configurations": schema.table(schema.fields({"settings": _SETTINGS}, {"file": schema.TEXT}), names=is_name),
         "proposals": schema.items(
             schema.fields(
                 {"settings": _SETTINGS},
@@ -139,13 +140,16 @@ class Sweep:
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 raise RunError(f"{line(gin)} cannot be read: {reason}. Restore it.") from None
+            if stored.get("file", digest(text.encode())) != digest(text.encode()):
+                raise RunError(f"{line(gin)} has changed since the sweep wrote it. Restore it, or start a new sweep.")
             configurations.append(Configuration(name, stored["settings"], text))
         return configurations
 
     def add(self, configuration: Configuration) -> None:
         """Adds a new configuration and writes its experiment file; `save` records it in sweep.json."""
         write_text(self.gin(configuration.name), configuration.text)
-        self.info["configurations"][configuration.name] = {"settings": dict(configuration.settings)}
+        hashed = {"settings": dict(configuration.settings), "file": digest(configuration.text.encode())}
+        self.info["configurations"][configuration.name] = hashed
 
     def save(self) -> None:
         """Writes sweep.json; a crash leaves the old file or the new one."""

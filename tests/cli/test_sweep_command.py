@@ -159,6 +159,14 @@ def test_failed_trials_are_listed_with_their_log_and_the_next_command(sweep, gan
     assert "2 completed of 2 trials" in retried.stdout
 
 
+def test_commands_to_resume_name_a_plugin_file_of_another_folder(sweep, tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "ganlab_plugins.py").rename(tmp_path / "below" / "ganlab_plugins.py")
+    result = sweep("--grid", f"{WEIGHT}=[777]", "--plugin-file", "below/ganlab_plugins.py")
+    resume = "Resume it: ganlab sweep --resume runs/s --plugin-file below/ganlab_plugins.py"
+    assert result.stderr.splitlines()[-1] == resume
+
+
 def test_resume_continues_an_interrupted_sweep(sweep, ganlab, tmp_path):
     result = sweep("--grid", f"{WEIGHT}=[777]", "--seeds", "4")
     assert result.exit_code == 1

@@ -42,6 +42,13 @@ def test_a_trial_is_a_command_line_of_ganlab_run(sweep, tmp_path):
     assert call["log"] == made.path / "trials" / "b-s1.log"
 
 
+def test_a_trial_whose_file_was_edited_is_not_trained(sweep):
+    made = sweep()
+    made.gin("a").write_text("# another experiment\n")
+    with pytest.raises(RunError, match=r"a\.gin has changed since the sweep wrote it"):
+        World(made, PretendLauncher({})).run()
+
+
 def test_a_failed_trial_does_not_end_the_others_and_its_error_is_reported(sweep):
     traceback = "Traceback (most recent call last):\n  ...\nSegfaultError: it was mine"
     launcher = PretendLauncher(
