@@ -23,10 +23,12 @@ class LocalPath(click.Path):
         super().__init__(**options, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; a URL, and a dash for a standard stream, are refused before anything looks at them."""
+        """The path; a URL, nothing, and a dash for a standard stream are refused before anything looks at them."""
         if value == "-":
             reason = "- is standard input or output, which is not taken here: give a path (./- for this name)."
             self.fail(reason, param, ctx)
+        if value == "":
+            self.fail("the path is empty: give one (. for this folder).", param, ctx)
         try:
             local(value)
         except ConfigError as error:

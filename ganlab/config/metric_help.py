@@ -126,9 +126,10 @@ def ending(name: str, names: Names) -> list[str]:
 
 
 def figures_of(selector: str, names: Names) -> list[str]:
-    """The names of the metrics that a component explains, of which `<layer>` and the like stand for any text."""
+    """The names of the metrics that a component explains or judges; `<layer>` and the like stand for any text."""
     own = _OF_CONSTRAINTS if selector.startswith("constraints.") else {}
-    return [*_own_help(selector, names), *own]
+    judged = getattr(names.make(selector), "better", None)
+    return [*dict.fromkeys((*_own_help(selector, names), *own, *(judged if isinstance(judged, dict) else ())))]
 
 
 def nearest_metric(tag: str, known: Iterable[str]) -> str:

@@ -61,7 +61,8 @@ def seconds_or_none(given: Any, name: str) -> float | None:
 
 def whole_numbers(given: int | Iterable[int], name: str) -> list[int]:
     """The whole numbers that an argument was given; as `texts`."""
-    return [int(number) for number in _several(given, name, numbers.Integral, "a whole number, or a list of them")]
+    found = _several(given, name, numbers.Integral, "a whole number, or a list of them")
+    return [whole_number(number, name) for number in found]
 
 
 def values(given: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ganlab.commands import several
 from ganlab.errors import MissingDependencyError, RunError
 from ganlab.lazy import require
-from ganlab.runs import Scalar, at_address, why_unreadable
+from ganlab.runs import METRICS, Scalar, at_address, why_unreadable
 from ganlab_compare.configurations import (
     Configuration,
     common_settings,
@@ -132,6 +132,7 @@ def compare(
     with contextlib.ExitStack() as stack:
         opened = [(at_address(path, "list"), path) for path in several.values(paths)]
         here = [stack.enter_context(at)[0] if at else path for at, path in opened]
+        against = None if against is None else " ".join(several.texts(against, "against"))
         taken = several.paths(here[0] if len(here) == 1 else here, "paths")
         return compare_runs(*read_runs(taken), by=by, metrics=metrics, against=against)
 
@@ -199,6 +200,8 @@ def _with_rows(
     for run in runs:
         try:
             read.append(with_rows(run, directions, read_rows))
+            if run.last and not (run.path / METRICS).exists():
+                problems.append(f"{run.name} has no {METRICS}: its best values are its last ones.")
         except Exception as error:  # of one run, which must not hide the others
             problems.append(f"Left out: {why_unreadable(run.path, error)}")
     if not read:

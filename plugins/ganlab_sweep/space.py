@@ -15,6 +15,7 @@ from ganlab.errors import ConfigError
 Space = Mapping[str, Choices | Range]
 
 _SEED = "experiment.seed"
+_MOST_SEEDS = 100_000
 NAME = re.compile(r"\s*[\w./]+\s*")
 
 
@@ -64,6 +65,8 @@ def parse_seeds(text: str) -> list[int]:
             raise ConfigError(f"--seeds {text!r}: {part.strip()} is empty. Write {high}..{low}.")
         if high >= 2**31:
             raise ConfigError(f"--seeds {text!r}: a seed must be below 2147483648.")
+        if len(seeds) + high - low >= _MOST_SEEDS:
+            raise ConfigError(f"--seeds {text!r}: there may be at most {_MOST_SEEDS:,}.")
         seeds += range(low, high + 1)
     if len(set(seeds)) < len(seeds):
         raise ConfigError(f"--seeds {text!r}: a seed appears twice, and would give the same run.")

@@ -116,6 +116,7 @@ def test_one_path_setting_or_metric_alone_is_a_list_of_it(tmp_path):
         ({"metrics": ["wassertein"]}, "The runs have no metric 'wassertein'. Did you mean 'critic/wasserstein'?"),
         ({"metrics": ["wassertein:up"]}, "The runs have no metric 'wassertein'. Did you mean 'critic/wasserstein'?"),
         ({"metrics": ["critic/wasserstein:MIN"]}, "ends in 'MIN': after its colon must be max or min"),
+        ({"against": 5}, "against = 5 must be a text"),
         ({"against": "weight=3"}, "No configuration matches 'weight=3'. There are: 'gradient_pen"),
         ({"against": "weight=1 digits"}, "No configuration matches 'weight=1 digits'"),
     ],

@@ -203,6 +203,7 @@ def test_single_runs_are_reported_as_single(tmp_path):
     [
         ([], "Missing argument"),
         (["nowhere"], "Run nowhere not found: no such directory."),
+        ([""], "the path is empty: give one"),
         (["{runs}", "--against", "weight=7"], "No configuration matches 'weight=7'."),
         (["{runs}", "--csv", "/nowhere/a.csv"], "/nowhere/a.csv cannot be written: No such file or directory."),
         (["{runs}", "--html", "/nowhere/a.html"], "/nowhere/a.html cannot be written: No such file or directory."),

@@ -95,3 +95,10 @@ def test_a_run_without_the_figure_takes_no_limit_away(tmp_path):
     found = ganlab.compare(tmp_path, by="gradient_penalty.weight", metrics=MODES)
     (one,) = found.estimates.values()
     assert (one.n, one.high) == (3, 8.0)
+
+
+def test_a_run_whose_rows_are_gone_is_named(tmp_path):
+    write(tmp_path, (4.0, 7.5, 8.0))
+    (tmp_path / "10.0-s1" / "metrics.jsonl").unlink()
+    (problem,) = ganlab.compare(tmp_path).problems
+    assert problem.endswith("10.0-s1 has no metrics.jsonl: its best values are its last ones.")

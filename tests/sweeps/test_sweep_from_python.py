@@ -51,6 +51,7 @@ def test_values_are_written_as_experiment_files_have_them():
             "better is unknown. Write --objective evaluation/c",
         ),
         ({"seeds": [1, 1]}, "1"),
+        ({"seeds": True}, r"seeds = True must be a whole number"),
         ({"seeds": 0.5}, r"seeds = 0\.5 must be a whole number, or a list of them"),
         ({"params": {"experiment.steps": 1}.items()}, "params = .* must be a text, or a list of texts"),
         ({"gin": "quickstar"}, "Did you mean 'quickstart'"),

@@ -47,6 +47,11 @@ def test_what_is_logged_passes(check, tag):
     check(tag)
 
 
+def test_a_figure_that_is_only_judged_may_be_given_by_its_end(monkeypatch, check):
+    monkeypatch.setattr(ganlab.component("evaluators", "mode_coverage").make, "better", {"evenness": "max"})
+    assert check("evenness") == "evaluation/mode_coverage/evenness"
+
+
 def test_parts_that_are_no_lists_are_left_to_the_experiment(check):
     recipe = Recipe("", "experiment", {"evaluators": Recipe("evaluators", "mode_coverage"), "diagnostics": None})
     check_logged("critic/loss", [recipe])

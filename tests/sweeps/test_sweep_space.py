@@ -108,6 +108,7 @@ def test_seeds(text, expected):
         ("", "--seeds '': must be whole numbers, for example 0..4 or 0,3,7."),
         ("-1", "--seeds '-1': must be whole numbers, for example 0..4 or 0,3,7."),
         ("4..0", "--seeds '4..0': 4..0 is empty. Write 0..4."),
+        ("0..30000000", "--seeds '0..30000000': there may be at most 100,000."),
         ("1,0..2", "--seeds '1,0..2': a seed appears twice, and would give the same run."),
         ("2147483648", "--seeds '2147483648': a seed must be below 2147483648."),
     ],
