@@ -51,11 +51,13 @@ class Plugins:
         components: The components that loaded plugins offer.
         clashes: By kind and name, a message for every component that several plugins offer; `components` then holds
             the one that was found first.
+        is_named: Whether the user named the plugin file among them.
     """
 
     rows: list[Plugin] = field(default_factory=list)
     components: dict[tuple[str, str], Component] = field(default_factory=dict)
     clashes: dict[tuple[str, str], str] = field(default_factory=dict)
+    is_named: bool = False
     _known_as: dict[str, list[str]] = field(default_factory=dict)
     _offering: dict[tuple[str, str], list[Plugin]] = field(default_factory=dict)
     _manager: pluggy.PluginManager = field(default_factory=lambda: pluggy.PluginManager("ganlab"))
@@ -292,6 +294,7 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     plugins = discover(local=local)
     _check_last(plugins, path)
+    plugins.is_named = True
     use(plugins)
 
 

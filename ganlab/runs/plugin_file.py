@@ -112,8 +112,9 @@ def _not_named(what: str, path: str, more: str = "") -> PluginError:
             f"The {what} was made with the plugin file {line(path)}, which is not there: name it by --plugin-file (in "
             f"Python: ganlab.use_plugin_file).{more}"
         )
+    changed = Path(os.path.basename(path)).resolve() == Path(path) and not is_data(Path())  # or it would be used
     return NotNamedError(
         ["--plugin-file", path],
-        f"the {what} was made with this file (in Python: ganlab.use_plugin_file), and code that a folder names is "
-        f"executed only if you name it, too.{more}",
+        f"the {what} was made with this file{', which has changed since' if changed else ''} (in Python: "
+        f"ganlab.use_plugin_file), and code that a folder names is executed only if you name it, too.{more}",
     )

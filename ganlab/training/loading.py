@@ -20,6 +20,7 @@ from ganlab.plugins import optional, scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
 from ganlab.runs.status import checkpoints_gone
+from ganlab.support import several
 from ganlab.support.terminal import line
 from ganlab.training.checkpoints import Checkpoint, Checkpoints, restore
 from ganlab.training.evaluation import measured
@@ -148,6 +149,7 @@ def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     run.check()
     if step == "best":
         step = _best(run)
+    step = None if step is None else several.whole_number(step, "checkpoint")
     found = Checkpoints(run.path / "checkpoints").all()
     if not found:
         raise RunError(_none(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -180,7 +181,7 @@ def _along(trained: Trained, labels: Array | None, rows: int, columns: int) -> A
 
 
 def _open(run: RunDirectory, checkpoint: Step, truncation: float | None) -> Trained:
-    if truncation is not None and not truncation >= SMALLEST_TRUNCATION:
+    if truncation is not None and not (isinstance(truncation, numbers.Real) and truncation >= SMALLEST_TRUNCATION):
         raise ConfigError(f"truncation = {truncation!r} must be at least {SMALLEST_TRUNCATION}; 0.5 to 2 are usual.")
     trained = load_trained(run, checkpoint=checkpoint)
     if truncation is not None and not trained.sample.normal:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ganlab.commands import several
 from ganlab.errors import ConfigError, nearest
 from ganlab.files import line
@@ -17,7 +19,9 @@ def class_numbers(run: RunDirectory, requested: int | str | Sequence[int | str] 
         ConfigError: A text is neither the name of a class nor a number.
     """
     names = run.info.get("class_names") or []
-    given = [] if requested is None else [requested] if isinstance(requested, (int, str)) else list(requested)
+    if hasattr(requested, "__array__"):
+        requested = np.asarray(requested).tolist()
+    given = [] if requested is None else several.values(requested)
     numbers = [names.index(each) if each in names else each for each in given]
     for text in (each for each in numbers if isinstance(each, str) and not (each.isascii() and each.isdecimal())):
         classes = len(run.info.get("label_frequencies") or ())

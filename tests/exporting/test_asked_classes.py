@@ -43,6 +43,15 @@ def test_classes_are_asked_for_by_name(run):
     assert run.info["class_names"] == NAMES
     assert exporting.draw(run, 5, labels=["three", 7, "8", NAMES[9]]).labels.tolist() == [3, 7, 8, 9, 3]
     assert exporting.interpolate(run, 2, 2, labels="three").labels.tolist() == [3] * 4
+    for alone in (np.int64(3), np.array(3), np.array([3]), tf.constant([3])):
+        assert exporting.draw(run, 2, labels=alone).labels.tolist() == [3, 3]
+    for wrong in (True, 1.5, np.array([0.5])):
+        with pytest.raises(ConfigError, match=r"labels = .* must be a whole number"):
+            exporting.draw(run, 2, labels=wrong)
+    with pytest.raises(ConfigError, match="truncation = 'x' must be at least"):
+        exporting.draw(run, 2, truncation="x")
+    with pytest.raises(ConfigError, match="checkpoint = '3' must be a whole number"):
+        exporting.draw(run, 2, checkpoint="3")
     with pytest.raises(ConfigError, match=r"label = thre is not a class of the data\. Did you mean 'three'\?"):
         exporting.draw(run, 5, labels="thre")
 

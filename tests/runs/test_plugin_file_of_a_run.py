@@ -186,6 +186,10 @@ def test_errors_name_the_plugin_file_of_a_run(made, monkeypatch):
         f"a folder names is executed only if you name it, too. Without it: {run.path}/config.gin:4: Unknown component "
         "losses.mine."
     )
+    monkeypatch.chdir(file.parent)
+    file.write_text(file.read_text() + "\n# edited\nEDITED = 1\n")
+    with pytest.raises(ganlab.PluginError, match=r"made with this file, which has changed since \(in Python"):
+        run.recipe()
     ganlab.use_plugin_file(file)
     assert run.recipe().arguments["loss"] == Recipe("losses", "mine", {})
     assert ganlab.component("losses", "mine")(margin=3.0).margin == 3.0

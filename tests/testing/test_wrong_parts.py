@@ -53,7 +53,7 @@ WRONG = [
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
     (wrong.KeepsInItsModule, LossConformance, OWN, "wrong_parts.KEPT holds a tensor of a step"),
     (wrong.KeepsOnItself, LossConformance, OWN, "self.last holds a tensor of a step"),
-    (wrong.CountsCalls, LossConformance, "test_the_same_scores_give_the_same_losses", "Store nothing on self"),
+    (wrong.CountsCalls, LossConformance, "test_the_same_scores_give_the_same_losses", "keep state by initial_state"),
     (wrong.OwnDraws, LossConformance, OWN, r"random numbers of its own \(RandomUniform at .*wrong_parts.py:\d+\)"),
     (wrong.CenteredByBatch, AugmentationConformance, "test_rows_are_independent", "when example 0 does.*by itself"),
     (wrong.OneShift, AugmentationConformance, "test_rows_are_independent", "change places. Draw from replica"),
@@ -98,6 +98,21 @@ def test_images_outside_the_range_fail():
     test = "test_samples_are_what_datasets_have"
     kind = conformance(wrong.BrightImages, ArchitectureConformance, sample_shape=(8, 8, 1))
     assert re.search(r"images reach [1-9].*end in tanh", outcomes(kind, only=[test])[test])
+
+
+def test_parts_that_are_given_latents_or_the_number_of_updates_pass():
+    class OfLatents(ganlab.Evaluator):
+        def evaluate(self, sample, dataset, run):
+            del dataset, run
+            return {"mean": float(sample.from_latents(sample.latents(16, 5)).mean())}
+
+    def falling():
+        return ganlab.component("optimizers", "sgd")(learning_rate=0.01, schedule="cosine")
+
+    named = "test_figures_have_names_and_are_finite"
+    assert outcomes(conformance(OfLatents, EvaluatorConformance), only=[named]) == {named: "passed"}
+    down = "test_it_descends"
+    assert outcomes(conformance(falling, OptimizerConformance), only=[down]) == {down: "passed"}
 
 
 @pytest.mark.conformance

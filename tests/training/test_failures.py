@@ -269,6 +269,8 @@ def test_an_attribute_may_not_hide_a_method():
 def test_a_method_that_is_missing_is_named():
     half = mine(ganlab.Loss, critic=Wasserstein.critic)()
     assert refused(PluginError, loss=half).startswith("Mine has no method generator, which it must have")
+    asks = mine(Wasserstein, critic=lambda self, real, fake: ganlab.Dataset().conditions(real, 0))()
+    assert refused(PluginError, loss=asks).startswith("Mine failed in critic: nothing has the method conditions (")
 
 
 @pytest.mark.slow

@@ -93,7 +93,11 @@ def test_the_mean_of_many_samples_is_the_priors(made, mean, variance):
     state = TrainingState(experiment)
     kernel, bias = (v.numpy().astype(np.float64) for v in state.generator.network.model.trainable_variables)
     count = 40_000
-    samples = sampler(experiment, state)(count, seed=5)
+    samples = (draw := sampler(experiment, state))(count, seed=5)
+    with pytest.raises(ganlab.ContractError, match="The generator takes no labels"):
+        draw(2, 0, [0, 1])
+    with pytest.raises(ganlab.ContractError, match="The generator is unconditional"):
+        draw.from_latents(np.zeros((2, 3), np.float32), [0, 1])
     # Of the mixture all three numbers of a vector share their cluster.
     covariance = np.full((3, 3), variance - WIDTH**2 if made is Mixture else 0.0)
     np.fill_diagonal(covariance, variance)

@@ -101,7 +101,8 @@ class Sampler:
                 at = numbers + (seed * 2**31 if dataset.size is None else 0)
                 at = numbers_at(at, dataset.size, seed, _OF_SAMPLES).numpy()
                 found[name] = rows_of(self.rows[name], at, self._seed)
-        if unknown := [name for name in asked if name not in (*self.rows, "labels")]:
+        known = (*self.rows, *["labels"] * self._generator.conditional)
+        if unknown := [name for name in asked if name not in known]:
             raise ContractError(f"The generator takes no {unknown[0]}: leave it out, or use one that does.")
         found |= asked
         return {name: found[name] for name in dict.fromkeys(("labels", *self.rows)) if name in found}
@@ -129,6 +130,8 @@ class Sampler:
                 classes, `(n, classes)`.
             **given: Their `conditions` and `source`, `(n, ...)`, for a generator that takes them.
         """
+        if labels is not None and not self._generator.conditional:
+            raise ContractError("The generator is unconditional: leave out the labels.")
         rows = {"labels": self._checked(labels, len(latents))} if self._generator.conditional else {}
         for name in self._generator.given:
             rows[name], shape = np.asarray(given.get(name, ()), np.float32), (len(latents), *self.rows[name].shape)
@@ -158,7 +161,8 @@ class Sampler:
                 f"{'none' if labels is None else f'{given.dtype} of shape {given.shape}'}."
             )
         if self.classes is not None and given.size and not (given.min() >= 0 and given.max() < self.classes):
-            raise ContractError(f"Labels are from 0 to {self.classes - 1}; the generator was given {given.max()}.")
+            wrong = given.min() if given.min() < 0 else given.max()
+            raise ContractError(f"Labels are from 0 to {self.classes - 1}; the generator was given {wrong}.")
         return given.astype(np.int64)
 
     def _batch(self, latent: tf.Tensor, given: Tensors) -> tf.Tensor:

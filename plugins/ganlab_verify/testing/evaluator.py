@@ -47,6 +47,17 @@ class _Samples:
         numbers = np.arange(start, start + n) if labels is None else self._of_classes(labels)
         return np.array(self._dataset.examples(tf.constant(numbers, tf.int64), seed + 1))
 
+    def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
+        """Normal latent vectors, `(n, 8)` float32."""
+        return tf.random.stateless_normal([start + n, 8], [seed, 0])[start:]
+
+    def from_latents(
+        self, latents: tf.Tensor | np.ndarray, labels: Sequence[int] | np.ndarray | None = None, **given: Any
+    ) -> np.ndarray:
+        """Examples, moved a little by the latent vectors, `(n, *sample_shape)` float32."""
+        moved = 1e-2 * np.mean(latents, axis=1, dtype=np.float32).reshape(-1, *[1] * len(self._dataset.sample_shape))
+        return np.asarray(self(len(latents), 0, labels, **given) + moved)
+
     def given(self, n: int, seed: int, start: int = 0) -> dict[str, np.ndarray]:
         """The labels, conditions and sources of those examples, as far as there are some."""
         numbers = tf.range(start, start + n, dtype=tf.int64)
