@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ganlab.errors import ConfigError, MissingDependencyError, RunCompletedError, RunError
 from ganlab.lazy import no_greetings, quiet_native_stderr, require
-from ganlab.plugins.manager import current, use_plugin_file
+from ganlab.plugins.manager import use_plugin_file
 from ganlab.runs.addresses import at_address
 from ganlab.runs.directory import RunDirectory, new_run_path
 from ganlab.runs.plugin_file import take_up
@@ -427,8 +427,7 @@ _RULE = "an experiment, as ganlab.experiment(...) makes it, or an experiment fil
 def load(gin: _Files, *, params: str | Sequence[str] = (), **settings: Any) -> Experiment:
     """The experiment of files, by path or name: `ganlab.load("quickstart")`.
 
-    The plugins in use stay, apart from the `ganlab_plugins.py` beside the first file, which is used unless
-    `use_plugin_file` named another.
+    The plugins in use stay, apart from the `ganlab_plugins.py` beside the first file, which is used.
 
     Args:
         gin: An experiment file, or several, of which later override earlier.
@@ -447,9 +446,8 @@ def load(gin: _Files, *, params: str | Sequence[str] = (), **settings: Any) -> E
     if not files:
         raise ConfigError(f"experiment = {gin!r} must be {_RULE}.")
     beside = plugin_file_in(find_gin_file(files[0]).parent)
-    if beside is not None and not current().is_named:
+    if beside is not None:
         use_plugin_file(beside)
-        current().is_named = False
     recipe = read_experiment(files, several.texts(params, "params"))
     return compose(replace(recipe, arguments={**recipe.arguments, **settings}))
 

@@ -51,13 +51,11 @@ class Plugins:
         components: The components that loaded plugins offer.
         clashes: By kind and name, a message for every component that several plugins offer; `components` then holds
             the one that was found first.
-        is_named: Whether the user named the plugin file among them.
     """
 
     rows: list[Plugin] = field(default_factory=list)
     components: dict[tuple[str, str], Component] = field(default_factory=dict)
     clashes: dict[tuple[str, str], str] = field(default_factory=dict)
-    is_named: bool = False
     _known_as: dict[str, list[str]] = field(default_factory=dict)
     _offering: dict[tuple[str, str], list[Plugin]] = field(default_factory=dict)
     _manager: pluggy.PluginManager = field(default_factory=lambda: pluggy.PluginManager("ganlab"))
@@ -284,7 +282,8 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
     """Loads a plugin without packaging, as the command line does with the `ganlab_plugins.py` beside a file.
 
     Args:
-        path: A Python file with ganlab hooks. It replaces one that was loaded this way before.
+        path: A Python file with ganlab hooks. It replaces one that was loaded this way before, and is replaced by the
+            `ganlab_plugins.py` beside an experiment's file that `ganlab.load` or `ganlab.train` reads.
 
     Raises:
         PluginError: The file is missing, or the plugin is broken.
@@ -294,7 +293,6 @@ def use_plugin_file(path: str | os.PathLike[str]) -> None:
         raise PluginError(f"{path} is not a file. Give the path of a Python file with ganlab hooks.")
     plugins = discover(local=local)
     _check_last(plugins, path)
-    plugins.is_named = True
     use(plugins)
 
 

@@ -58,22 +58,6 @@ def test_components_of_others_have_names_too_and_mistakes_have_a_remedy(tmp_path
     assert not hasattr(constraints, "_nothing")
 
 
-def test_a_plugin_file_that_was_named_stays_in_use(tmp_path, fresh_plugins):
-    beside, named = tmp_path / "ganlab_plugins.py", tmp_path / "named" / "ganlab_plugins.py"
-    named.parent.mkdir()
-    for path in (beside, named):
-        path.write_text(OWN)
-    (tmp_path / "tiny.gin").write_text("include 'eight_gaussians.gin'\n")
-
-    def used():
-        ganlab.load(tmp_path / "tiny.gin")
-        return sys.modules[type(ganlab.component("constraints", "nearby")()).__module__].__file__
-
-    assert used() == str(beside)
-    ganlab.use_plugin_file(named)
-    assert used() == str(named)
-
-
 def test_a_name_is_a_base_and_a_type():
     penalty = ganlab.constraints.GradientPenalty
 
