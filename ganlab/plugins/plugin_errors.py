@@ -92,7 +92,7 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
             missing = traceback.extract_tb(meant.__traceback__)[-1].name
             if missing == method:
                 raise PluginError(f"{part} has no method {method}, which it must have{_where(meant)}") from error
-            raise PluginError(f"{part} failed in {method}: nothing has the method {missing}{_where(meant)}") from error
+            raise PluginError(f"{part} failed in {method}: {missing} is not implemented{_where(meant)}") from error
         raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
     finally:
         _tell(stack, ended=True)

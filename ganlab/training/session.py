@@ -6,6 +6,7 @@ import contextlib
 import functools
 import shlex
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -95,7 +96,7 @@ class Session:
             raise
 
     def _train(self) -> None:
-        status = "failed"
+        status, outer = "failed", sys.exc_info()[1]  # which a caller may be handling
         fields: dict[str, Any] = {}
         try:
             self._evaluate.open()
@@ -139,6 +140,9 @@ class Session:
             self._evaluate.close()
             if self._guard.warnings.seen or "health" in fields:
                 fields["health"] = [*fields.get("health", ()), *self._health()]
+            failure = sys.exc_info()[1]
+            if failure is not outer and isinstance(failure, (GanlabError, TrainingFailedError)):  # trackers read it
+                fields["error"] = str(failure)
             self._run_log.close(self._trainer.state.step, status, **fields)
 
     def _failed(self, reason: str) -> TrainingFailedError:

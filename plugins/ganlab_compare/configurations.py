@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,7 +138,7 @@ def reference(text: str, rows: Sequence[Configuration]) -> str:
     """The label of the configuration that a text means.
 
     Args:
-        text: The label, or words of it that no other label has: `weight=10`.
+        text: The label, or words of it or settings that no other row has: `weight=10`.
         rows: The configurations.
 
     Raises:
@@ -146,7 +147,7 @@ def reference(text: str, rows: Sequence[Configuration]) -> str:
     labels = [one.label for one in rows]
     if text in labels:
         return text
-    having = [label for label in labels if all(_says(label, word) for word in text.split())]
+    having = [one.label for one in rows if all(_says(one, word) for word in text.split())]
     if len(having) == 1:
         return having[0]
     if having:
@@ -155,8 +156,19 @@ def reference(text: str, rows: Sequence[Configuration]) -> str:
     raise ConfigError(f"No configuration matches {text!r}.{near}")
 
 
-def _says(label: str, word: str) -> bool:
-    return any(part == word or part.endswith(f".{word}") for part in label.split())
+def _says(row: Configuration, word: str) -> bool:
+    name, _, wanted = word.partition("=")
+    own = [value for each, value in row.settings.items() if f".{each}".endswith(f".{name}")]
+    return any(part == word or part.endswith(f".{word}") for part in row.label.split()) or any(
+        str(value) == wanted or _number(value) == _number(wanted) for value in own
+    )
+
+
+def _number(value: Scalar) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
 
 
 def _labels(settings: Sequence[dict[str, Scalar]], columns: Sequence[str]) -> list[str]:

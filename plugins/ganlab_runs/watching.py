@@ -78,6 +78,8 @@ class Watcher:
         known = (*info.get("metrics", ()), *(f"evaluation/{name}" for name in info.get("evaluation", ())))
         tag, *others = meant(self._metric, known) or [self._metric]
         logged, value = _last_row(path, self._metric if others else tag)
+        if value is None:  # not in the last row
+            value = {f"evaluation/{name}": figure for name, figure in info.get("evaluation", {}).items()}.get(tag)
         step = max(logged, info.get("step", 0))
         now = self._clock()
         at, since, speed = self._before.get(path, (step, now, None))

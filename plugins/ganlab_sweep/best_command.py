@@ -15,6 +15,7 @@ from ganlab.commands import LocalPath, complete_folders, say, say_json
 from ganlab.errors import ConfigError, RunError
 from ganlab.files import line, new_file
 from ganlab_sweep import COMPLETED, ENDED, Sweep, Trial, take_up
+from ganlab_sweep.configurations import in_full
 from ganlab_sweep.trial import plugin_options
 
 
@@ -102,7 +103,8 @@ def in_words(best: Mapping[str, Any]) -> str:
     marks = "".join(f", {mark}" for mark in ("tied", "unhealthy") if best[mark])
     first = f"Best {best['metric']} ({best['direction']}){marks}: {best['mean']:.4g}{ends}{over}, with "
     again = f"Train it again, on other seeds: {best['command']}"
-    return "\n".join(map(line, [f"{first}{best['configuration']}.", *best["concluded"], again]))
+    chosen = in_full(best["configuration"], best["settings"])
+    return "\n".join(map(line, [f"{first}{chosen}.", *best["concluded"], again]))
 
 
 @click.command("best")

@@ -103,6 +103,11 @@ class Configurations:
         return f"{name[: _LONGEST - _DIGITS - 1]}~{digest[:_DIGITS]}"
 
 
+def in_full(name: str, settings: Mapping[str, str]) -> str:
+    """The name of a configuration, with all its settings where it is cut."""
+    return name if "~" not in name else f"{name} ({', '.join(f'{each}={value}' for each, value in settings.items())})"
+
+
 def varying(space: Space) -> list[str]:
     """The settings that name a sweep's configurations: those with several values; all of them if none has."""
     several = [name for name, axis in space.items() if not isinstance(axis, Choices) or len(axis.values) > 1]

@@ -14,6 +14,7 @@ from ganlab.files import line
 from ganlab.runs import MARK, changes_in_words, name_of_complaint
 from ganlab_sweep import Configuration, Request, Sweep, Trial
 from ganlab_sweep.best_command import best_of, in_words
+from ganlab_sweep.configurations import in_full
 from ganlab_sweep.request import Proposed
 from ganlab_sweep.screen import as_data, summary, table
 from ganlab_sweep.trial import COMPLETED, DIVERGED, FAILED, PRUNED, TIMED_OUT
@@ -82,7 +83,7 @@ def print_plan(
         say_json({"jobs": request.jobs, "threads": threads, "configurations": plan})
         return
     for one in configurations:
-        say(one.name)
+        say(line(in_full(one.name, one.settings)))
     of_seeds = f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}"
     if not configurations:
         number = f"up to {request.budget} configurations" if request.budget else "configurations"

@@ -12,6 +12,7 @@ import tensorflow as tf
 from ganlab import Experiment
 from ganlab.commands import listed
 from ganlab.engine import Checkpoint, Checkpoints, train
+from ganlab.errors import IncompatibleError
 from ganlab_verify.report import Row, Source
 from ganlab_verify.trainings import composed, recipe_of
 
@@ -32,6 +33,8 @@ def interrupt(source: Source, *, replicas: int, iterations: int, folder: str) ->
         `at`: the iteration of the interruption, decided by the experiment's seed.
     """
     experiment = _experiment(source, replicas)
+    if (iterations := min(iterations, experiment.steps)) < 2:
+        raise IncompatibleError("The check needs a step before the interruption and one after: raise experiment.steps.")
     at = random.Random(experiment.seed).randint(1, iterations - 1)
     train(experiment, Path(folder) / "whole", stop_at=iterations)
     train(_experiment(source, replicas), Path(folder) / "resumed", stop_at=at)
@@ -53,7 +56,7 @@ def resume(source: Source, *, replicas: int, iterations: int, folder: str, at: i
     """
     whole, resumed = Path(folder) / "whole", Path(folder) / "resumed"
     experiment = _experiment(source, replicas)
-    replicas = experiment.replicas
+    replicas, iterations = experiment.replicas, min(iterations, experiment.steps)
     train(experiment, resumed, resume=True, stop_at=iterations)
     before, after = (_results(path, iterations) for path in (whole, resumed))
     different = [name for name in before if before[name] != after.get(name)]

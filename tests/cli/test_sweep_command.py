@@ -159,6 +159,15 @@ def test_failed_trials_are_listed_with_their_log_and_the_next_command(sweep, gan
     assert "2 completed of 2 trials" in retried.stdout
 
 
+def test_a_cut_name_has_all_settings_beside_it(sweep):
+    grids = {"optimizers.adam.learning_rate": "[0.000123456, 0.000223456]", WEIGHT: "[0.1234567, 0.2234567]"}
+    grids |= {"experiment.critic_steps": "[1, 2]", "experiment.batch_size": "[32, 64]"}
+    words = [word for name, values in grids.items() for word in ("--grid", f"{name}={values}")]
+    first, *_ = sweep(*words, "--dry-run").stdout.splitlines()
+    assert "~" in first
+    assert first.endswith(f"{WEIGHT}=0.1234567, experiment.critic_steps=1, experiment.batch_size=32)")
+
+
 def test_commands_to_resume_name_a_plugin_file_of_another_folder(sweep, tmp_path, monkeypatch):
     (tmp_path / "below").mkdir()
     (tmp_path / "ganlab_plugins.py").rename(tmp_path / "below" / "ganlab_plugins.py")

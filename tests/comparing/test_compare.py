@@ -195,6 +195,7 @@ def test_improvement_is_over_the_best_or_over_a_reference(tmp_path):
         one: (0.25, ten),
         hundred: (0.25, ten),
     }
+    assert compare([tmp_path], against="weight=1e2").improvement[one, tag].against == hundred
     found = compare([tmp_path], against="weight=100")
     # (3, 5) under (9, 2): both below 9. (1, 4) under (9, 2): 1 < 9, 1 < 2, 4 < 9.
     assert found.improvement[one, tag].probability == 0.5

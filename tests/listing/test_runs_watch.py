@@ -50,6 +50,13 @@ def test_speed_is_that_between_two_rows(running):
     assert second.seconds_left == pytest.approx(4.0)
 
 
+def test_a_figure_that_the_last_row_lacks_is_that_of_run_json(running):
+    folder, _ = running
+    info = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**info, "evaluation": {"mode_coverage/modes": 6.0}}))
+    assert [Watcher(folder.parent, tag).look()[0].value for tag in ("modes", "critic/loss")] == [6.0, 0.25]
+
+
 @pytest.mark.parametrize("timed", [None, {"step": 10, "seconds": 5.0}, {"step": "x"}, {"step": 1}, 3])
 def test_there_is_no_speed_until_steps_after_the_first_are_timed(running, timed):
     folder, _ = running

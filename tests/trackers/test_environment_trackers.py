@@ -97,6 +97,8 @@ def test_mlflow_takes_hostile_names_and_values(tmp_path, monkeypatch):
         ganlab.Record(1, "../../up\x1b[31m<b>", 1.5, (1.0, 2.0)),
         ganlab.Record(1, "loss", float("nan"), (float("inf"), 2.0)),
         ganlab.Record(1, "x" * 400, 2.5),
+        ganlab.Record(1, "w/at", 3.5),
+        ganlab.Record(1, "w/at/below", 4.5),
     ]
     tracker.ganlab_metrics(run=run, records=odd)
     tracker.ganlab_run_end(run=run, status="diverged")
@@ -107,6 +109,7 @@ def test_mlflow_takes_hostile_names_and_values(tmp_path, monkeypatch):
     assert found.data.metrics["replica/1/loss"] == 2.0
     assert found.data.tags["not finite/loss"] == "nan at step 1"
     assert found.data.metrics["x" * 250] == 2.5
+    assert (found.data.metrics["w/at/all"], found.data.metrics["w/at/below"]) == (3.5, 4.5)
 
 
 def pieces(data: bytes) -> list[bytes]:

@@ -156,6 +156,7 @@ class Spy:
 
     @ganlab.hookimpl
     def ganlab_run_end(self, run, status):
+        self.error = run.info.get("error")
         self._record("end", status, run.info["status"])
 
 
@@ -163,9 +164,12 @@ def test_hooks_are_called_and_a_failing_one_stops_nothing(tmp_path, plugged, cap
     failing, spy = Spy(fails=True), Spy()
     plugged(failing=failing, spy=spy)
 
-    run = train(small(2, steps=4, log_every=2), tmp_path / "run")
+    try:
+        raise ganlab.ConfigError("handled")
+    except ganlab.ConfigError:  # is no error of a run that is trained meanwhile
+        run = train(small(2, steps=4, log_every=2), tmp_path / "run")
 
-    assert run.info["status"] == "completed"
+    assert (run.info["status"], run.info.get("error")) == ("completed", None)
     assert spy.calls[0] == ("start", "running", tmp_path / "run")
     assert spy.calls[-1] == ("end", "completed", "completed")
     assert [what[1] for what in spy.calls[1:-1]] == [2, 4]
@@ -192,7 +196,7 @@ def test_diverged_run_names_the_step_and_the_metric(tmp_path, plugged):
     step = int(step.split(" ")[0])
     assert run.info["status"] == "diverged"
     assert spy.calls[-1] == ("end", "diverged", "diverged")
-    assert run.info["error"] == error
+    assert run.info["error"] == spy.error == error
     assert run.info["health"][0] == f"training: {error}"
     # There are rows up to that step, and the metric is finite before it.
     assert [row["step"] for row in rows(run)] == list(range(1, step + 1))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from ganlab_verify import Source
 
+from ganlab import IncompatibleError
 from ganlab.training.graph.trainer import Trainer
 
 PLUGIN = Path(__file__).with_name("checked_plugin.py")
@@ -120,6 +121,13 @@ def test_a_program_resumes_on_its_one_replica(resumed):
     row = resumed("experiment.seed=3", "experiment.jit='step'")
     assert (row.status, row.data["replicas"]) == ("passed", 1), row.detail
     assert "of 5 on 1 replica and" in row.detail
+
+
+def test_a_run_shorter_than_the_check_is_resumed_to_its_end(resumed):
+    with pytest.raises(IncompatibleError, match=r"raise experiment\.steps"):
+        resumed("experiment.steps=1")
+    row = resumed("experiment.steps=3")
+    assert (row.status, row.data["iterations"]) == ("passed", 3), row.detail
 
 
 def test_state_outside_the_checkpoint_is_found(resumed):

@@ -25,8 +25,8 @@ class Units(ganlab.Diagnostic):
 
     metric_help: ClassVar[dict[str, str]] = {
         "dead/<layer>": (
-            "The fraction of this layer's rectified units that are positive for no example: they learn nothing. "
-            "Above a half is complained of."
+            "The fraction of this layer's rectified units that are positive for no example: those of relu learn "
+            "nothing, those of leaky_relu are linear. Above a half is complained of."
         ),
         "saturated/<layer>": (
             "The fraction of this layer's units that are within 1% of the ends of their nonlinearity for every "
@@ -70,6 +70,6 @@ class Units(ganlab.Diagnostic):
         kind, _, layer = name.partition("/")
         return (
             f"{fraction:.0%} of the units of the critic's layer {layer} are {kind} for every example. Try a smaller "
-            "learning rate of experiment.critic_optimizer, or a nonlinearity that is never flat, for example "
-            "architectures.mlp.activation = 'leaky_relu'."
+            "learning rate of experiment.critic_optimizer, or, after relu, a nonlinearity that is never flat, for "
+            "example architectures.mlp.activation = 'leaky_relu'."
         )

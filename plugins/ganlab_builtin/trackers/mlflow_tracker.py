@@ -28,13 +28,15 @@ class MlflowTracker:
 
     A run is one of MLflow's in the experiment `MLFLOW_EXPERIMENT_NAME`, by default the name of its parent folder.
     Settings become parameters, `config.gin` an artifact, and each metric appears reduced, under its tag, and by
-    replica, as `replica/0/TAG`. Figures that are not finite become tags `not finite/TAG`, since not all of
-    MLflow's stores keep them. The id of MLflow's run is in the run's folder, so that a resumed run continues it.
+    replica, as `replica/0/TAG`; with `/all` at the end where other tags go on after it. Figures that are not finite
+    become tags `not finite/TAG`, since not all of MLflow's stores keep them. The id of MLflow's run is in the run's
+    folder, so that a resumed run continues it.
     """
 
     def __init__(self) -> None:
         self._id = ""
         self._had: dict[str, int] = {}
+        self._folders: set[str] = set()
         self._client: Any = None
 
     @ganlab.hookimpl
@@ -64,10 +66,12 @@ class MlflowTracker:
         from mlflow.entities import Metric, RunTag
 
         now, metrics, odd = int(time.time() * 1000), [], []
+        names = [name for record in records for name, _ in _values(record)]
+        self._folders |= {name[:at] for name in names for at, letter in enumerate(name) if letter == "/"}
         for record in records:
-            if record.step <= self._had.get(_name(record.tag), -1):
+            if record.step <= self._had.get(self._key(_name(record.tag)), -1):
                 continue
-            for tag, value in _values(record):
+            for tag, value in ((self._key(name), value) for name, value in _values(record)):
                 if math.isfinite(value):
                     metrics.append(Metric(tag, value, now, record.step))
                 else:
@@ -83,6 +87,10 @@ class MlflowTracker:
         if self._id:
             self._client.set_tag(self._id, "ganlab.status", status)
             self._client.set_terminated(self._id, _ENDS.get(status, "FAILED"))
+
+    def _key(self, name: str) -> str:
+        """A name in MLflow, whose folders keep a metric as a file, so that no other's name may go on after it."""
+        return f"{name}/all" if name in self._folders else name
 
     def _describe(self, run: ganlab.Run) -> None:
         from mlflow.entities import Param

@@ -13,7 +13,7 @@ export function query(text, names, others = []) {
     if (/^[a-z]{2,4}$/.test(word) && !all.some((one) => one.includes(word)) && resolve(word, all).length) return () => true; // half of `lr>1`
     if (!sign) return /^-[a-z_]/.test(word) ? (row) => !row.text.includes(word.slice(1)) : (row) => row.text.includes(word);
     const meant = [names, others].map((some) => resolve(name, some)).find((found) => found.length) ?? [];
-    if (!meant.length) problems.push(`No setting or metric of these runs is called ${name}.`);
+    if (!meant.length) problems.push(`No setting or shown metric of these runs is called ${name}. Choose another metric under Metric first.`);
     if (!meant.length || wanted === '') return () => true;
     return (row) => meant.flatMap((one) => row.values(one)).some((value) => holds(value, sign, wanted));
   });
