@@ -16,8 +16,7 @@ import ganlab
 from ganlab.commands import counted, listed
 from ganlab.files import line, walk
 from ganlab.lazy import tensorflow as tf
-from ganlab_builtin.datasets.arrays import Arrays, bounds
-from ganlab_builtin.datasets.fixed_files import NpyRows
+from ganlab_builtin.datasets.arrays import Arrays, bounds, load_rows
 from ganlab_builtin.datasets.image_folder import ImageFolder
 
 # Every file of at most so many is decoded to find broken ones. Headers of so many are read, and pixels of so many.
@@ -336,14 +335,8 @@ def _others(inside: dict[str, tuple[tuple[int, ...], str]], key: str, fitting: S
 
 def _bounds(path: str, key: str | None) -> dict[str, float]:
     """`low` and `high` for an array's values; none where they are not needed, or where the file cannot be read."""
-    file = Path(path).expanduser()
     try:
-        if file.suffix == ".npy":
-            rows: Any = NpyRows("arrays", file, path)
-        else:
-            with ganlab.open_regular(file) as opened, np.load(opened, allow_pickle=False) as archive:
-                rows = archive[key or ""]
-        return bounds(rows)
+        return bounds(load_rows(path, "key", key))
     except Exception:  # likewise
         return {}
 

@@ -283,3 +283,11 @@ def test_files_that_cannot_be_read_are_refused(tmp_path, save):
         assert "cannot be read as a numpy file" in refused(path=str(broken))
         broken.write_bytes(b"")
         assert "cannot be read as a numpy file" in refused(path=str(broken))
+
+
+def test_an_array_larger_than_memory_is_refused_before_it_is_unpacked(save, monkeypatch):
+    path = save("zeros.npz", x=np.zeros((2000, 8, 8), np.uint8))
+    monkeypatch.setattr("os.sysconf", {"SC_PHYS_PAGES": 3, "SC_PAGE_SIZE": 4096}.__getitem__)
+    message = refused(path=path)
+    assert "has 128,128 bytes in 'x', more than this machine's memory of 12,288" in message
+    assert "Save it with numpy.save as a .npy file" in message

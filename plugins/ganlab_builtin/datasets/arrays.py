@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+import zipfile
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -63,8 +65,8 @@ class Arrays(ganlab.Dataset):
                 rule.
         """
         self._called = f"datasets.arrays.path = {path!r}"
-        classes = None if labels is None else _load(path, "labels", labels)
-        self._take(_load(path, "key", key, beside=labels), low, high)
+        classes = None if labels is None else load_rows(path, "labels", labels)
+        self._take(load_rows(path, "key", key, beside=labels), low, high)
         self._number(classes, f"datasets.arrays.labels = {labels!r}", f" in {path!r}")
 
     def _take(self, rows: Any, low: float | None, high: float | None) -> None:
@@ -276,7 +278,7 @@ def _chunks(rows: np.ndarray | NpyRows) -> Iterator[tuple[int, np.ndarray]]:
         yield start, rows[start : start + step]
 
 
-def _load(path: str, parameter: str, name: str | None, beside: str | None = None) -> Any:
+def load_rows(path: str, parameter: str, name: str | None, beside: str | None = None) -> Any:
     """The array of this name; without one, the only one beside another."""
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
@@ -290,7 +292,9 @@ def _load(path: str, parameter: str, name: str | None, beside: str | None = None
         if file.suffix == ".npy":
             return NpyRows("arrays", file, path)
         with np.load(file, allow_pickle=False) as archive:
-            return archive[_chosen(path, parameter, name, archive.files, beside)]
+            chosen = _chosen(path, parameter, name, archive.files, beside)
+            _check_fits_memory(path, archive.zip, chosen)
+            return archive[chosen]
     except ganlab.GanlabError:
         raise
     except Exception as error:  # a torn file leads to errors of zipfile, zlib, tokenize, or of memory, among others
@@ -303,6 +307,15 @@ def _load(path: str, parameter: str, name: str | None, beside: str | None = None
                 "Bring the rows to one shape before saving.",
             ) from None
         raise refusal("arrays", "path", path, f"cannot be read as a numpy file: {error}. Save it anew.") from error
+
+
+def _check_fits_memory(path: str, archive: zipfile.ZipFile, name: str) -> None:
+    """Checks the size of an array before it is unpacked: a small file can hold a terabyte of zeros."""
+    size = max((info.file_size for info in archive.infolist() if info.filename.removesuffix(".npy") == name), default=0)
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > memory:
+        rule = f"has {size:,} bytes in {name!r}, more than this machine's memory of {memory:,}"
+        raise refusal("arrays", "path", path, f"{rule}. Save it with numpy.save as a .npy file, which is read in parts.")
 
 
 def _chosen(path: str, parameter: str, name: str | None, names: list[str], beside: str | None) -> str:
