@@ -112,7 +112,9 @@ def run(
     interrupted = info.get("status") == "interrupted"
     with unheard() if interrupted else contextlib.nullcontext():
         at = "/".join((address.rstrip("/"), *path.relative_to(folder).parts)) if address else ""
-        say(last_screen(finished, at) if info.get("chief", True) else "Worker done; the run is where the chief's is.")
+        how_it_ended = "stopped" if interrupted else "done"
+        worker = f"Worker {how_it_ended} at step {info.get('step')}; the run is where the chief's is."
+        say(last_screen(finished, at) if info.get("chief", True) else worker)
     if interrupted:
         # The run was saved, but the exit code still names the signal.
         ctx.exit(exit_code(str(info.get("signal"))))

@@ -101,6 +101,8 @@ def compare(
     from ganlab_compare import as_data, to_csv
     from ganlab_compare import compare as compared
 
+    if csv_file is not None and csv_file == html_file:
+        raise click.UsageError(f"--csv and --html are both {csv_file}. Name two files.")
     as_paper = as_paper or paper_folder is not None
     comparison = compared(runs, by=by, metrics=metrics, against=None if as_paper else against)
     if csv_file is not None:

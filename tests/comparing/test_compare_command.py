@@ -206,6 +206,7 @@ def test_single_runs_are_reported_as_single(tmp_path):
         ([""], "the path is empty: give one"),
         (["{runs}", "--against", "weight=7"], "No configuration matches 'weight=7'."),
         (["{runs}", "--csv", "/nowhere/a.csv"], "/nowhere/a.csv cannot be written: No such file or directory."),
+        (["{runs}", "--csv", "x", "--html", "x"], "--csv and --html are both x. Name two files."),
         (["{runs}", "--html", "/nowhere/a.html"], "/nowhere/a.html cannot be written: No such file or directory."),
     ],
 )

@@ -31,6 +31,7 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
         codes, outputs = workers.ended(processes)
         if sent is signal.SIGTERM:
             assert codes == [143, 143], "\n".join(outputs)
+            assert "Worker stopped at step" in outputs[1]
         else:
             assert codes[whom] == -signal.SIGKILL
             assert codes[1 - whom] == 1, "\n".join(outputs)

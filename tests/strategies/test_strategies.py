@@ -140,6 +140,17 @@ def test_unusable_cluster_is_refused_with_a_reason(text, message, monkeypatch):
         make("multi_worker")
 
 
+@pytest.mark.parametrize("name", ["mirrored", "one_device"])
+def test_a_strategy_for_one_machine_warns_where_there_are_several_workers(name, monkeypatch, recwarn):
+    for text in ("{'cluster'}", json.dumps({**TWO_WORKERS, "cluster": {"worker": ["a:1", "b:1"][:1]}})):
+        monkeypatch.setenv("TF_CONFIG", text)
+        make(name)
+    assert not recwarn
+    monkeypatch.setenv("TF_CONFIG", json.dumps(TWO_WORKERS))
+    with pytest.warns(UserWarning, match=rf"TF_CONFIG names 2 workers, and strategies\.{name} trains on this machine"):
+        make(name)
+
+
 def test_workers_sum_gradients_in_the_buckets_that_were_asked_for(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps({**TWO_WORKERS, "task": {"type": "worker", "index": 0}}))
     monkeypatch.setattr(

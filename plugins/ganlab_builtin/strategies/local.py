@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
+import warnings
 from typing import Annotated
 
 import ganlab
 from ganlab.bounds import Ge, Le
 from ganlab.lazy import tensorflow as tf
+from ganlab_builtin.strategies.workers import check_cluster
 
 # Each is a device with its own threads: thousands would take minutes and all memory before they could be refused.
 _MOST_VIRTUAL = 256
@@ -23,6 +26,7 @@ def one_device(*, device: str | None = None) -> tf.distribute.Strategy:
     Args:
         device: The device, for example "GPU:1" or "CPU:0"; None for the first GPU, or the CPU if there is none.
     """
+    _warn_of_other_workers("one_device")
     chosen = _device("one_device.device", device) if device is not None else _first(_logical("GPU") or _logical("CPU"))
     return tf.distribute.OneDeviceStrategy(f"/{chosen}")
 
@@ -42,6 +46,7 @@ def mirrored(
             f"strategies.mirrored has devices = {devices!r} and virtual_replicas = {virtual_replicas!r}: the second "
             "makes its own devices. Give one of them."
         )
+    _warn_of_other_workers("mirrored")
     if virtual_replicas is not None:
         chosen = _split_cpu(virtual_replicas)
     elif devices is not None:
@@ -57,6 +62,20 @@ def mirrored(
     if len(chosen) == 1:
         tf.get_logger().addFilter(_not_of_sums)
     return tf.distribute.MirroredStrategy([f"/{device}" for device in chosen], cross_device_ops=summing)
+
+
+def _warn_of_other_workers(selector: str) -> None:
+    """Warns where TF_CONFIG, which only `strategies.multi_worker` reads, names several workers."""
+    try:
+        workers = check_cluster(os.environ.get("TF_CONFIG", ""))
+    except ganlab.ConfigError:
+        return
+    if len(workers) > 1:
+        warnings.warn(
+            f"TF_CONFIG names {len(workers)} workers, and strategies.{selector} trains on this machine alone: each "
+            "process trains a run of its own. For one run on all of them, choose strategies.multi_worker.",
+            stacklevel=3,
+        )
 
 
 def _not_of_sums(record: logging.LogRecord) -> bool:
