@@ -142,7 +142,7 @@ def test_unusable_cluster_is_refused_with_a_reason(text, message, monkeypatch):
 
 @pytest.mark.parametrize("name", ["mirrored", "one_device"])
 def test_a_strategy_for_one_machine_warns_where_there_are_several_workers(name, monkeypatch, recwarn):
-    for text in ("{'cluster'}", json.dumps({**TWO_WORKERS, "cluster": {"worker": ["a:1", "b:1"][:1]}})):
+    for text in ("{}", json.dumps({**TWO_WORKERS, "cluster": {"worker": ["a:1", "b:1"][:1]}})):
         monkeypatch.setenv("TF_CONFIG", text)
         make(name)
     assert not recwarn
