@@ -328,6 +328,18 @@ def test_nothing_in_a_run_becomes_markup(opened, attack):
     assert tab.run("return document.title") != "1"  # the policy stops what would slip through
 
 
+def test_numbers_of_an_axis_have_the_digits_that_tell_them_apart(opened, attack):
+    tab = opened(attack)
+    tab.open("compare")
+    ticks = (
+        "const address = performance.getEntriesByType('resource').map(e => e.name).find(n => n.endsWith('/dom.js'));"
+        "return import(address).then(dom => [[0, 0.25, 1], [-1.00001, -1], [1e6, 1050000, 1051000], [1e-7, null]]"
+        ".map(dom.ticks))"
+    )
+    expected = [["0", "0.25", "1"], ["-1.00001", "-1"], ["1e+6", "1.05e+6", "1.051e+6"], ["1e-7", ""]]
+    assert tab.run(ticks) == expected
+
+
 def test_no_errors_on_the_console(tab):
     tab.browser.get_log("browser")
     for view in VIEWS:

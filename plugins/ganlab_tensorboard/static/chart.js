@@ -1,6 +1,6 @@
 // Line charts with bands, by uPlot: own legend and readout, keyboard, theme.
 import uPlot from './vendor/uPlot.js';
-import { el, number } from './dom.js';
+import { el, number, ticks } from './dom.js';
 import { named, onTheme } from './theme.js';
 
 const HEIGHT = 280;
@@ -98,7 +98,7 @@ function build(lines, shown, plotBox, readout) {
     }
   }
   const axis = { stroke: named('text'), grid: { stroke: named('grid'), width: 1 }, ticks: { stroke: named('grid') } };
-  const short = (u, values) => values.map((value) => (value === null ? '' : number(value)));
+  const short = (u, values) => ticks(values);
   const options = {
     width: plotBox.clientWidth || 360,
     height: HEIGHT,
@@ -119,12 +119,12 @@ function build(lines, shown, plotBox, readout) {
             readout.textContent = '';
             return;
           }
-          const x = shown.ticks ? shown.ticks[u.data[0][at]] : number(u.data[0][at]);
+          const x = shown.ticks ? shown.ticks[u.data[0][at]] : number(u.data[0][at], 6);
           const values = owners
             .filter(([, line]) => !line.faint)
             .map(([index, line]) => [line.label, u.data[index][at]])
             .filter(([, value]) => value !== null && value !== undefined)
-            .map(([label, value]) => `${label}: ${number(value)}`);
+            .map(([label, value]) => `${label}: ${number(value, 6)}`);
           readout.textContent = `${shown.xTitle} ${x} — ${values.join('; ')}`;
         },
       ],

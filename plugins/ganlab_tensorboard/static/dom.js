@@ -44,13 +44,21 @@ export function setOptions(select, options, value) {
   if (value !== undefined && pairs.some(([of]) => of === value)) select.value = value;
 }
 
-/** A number as text, with four significant digits; a dash for none. */
-export function number(value) {
+/** A number as text, with so many significant digits; a dash for none. */
+export function number(value, digits = 4) {
   if (value === null || value === undefined) return '–';
   if (typeof value !== 'number') return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return String(value);
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-4 || size >= 1e6) ? Number(value.toPrecision(3)).toExponential() : String(Number(value.toPrecision(4)));
+  return size !== 0 && (size < 1e-4 || size >= 1e6) ? Number(value.toPrecision(digits - 1)).toExponential() : String(Number(value.toPrecision(digits)));
+}
+
+/** Texts for the numbers of an axis, with as many digits as tell them apart; empty for null. */
+export function ticks(values) {
+  for (let digits = 4; ; digits += 2) {
+    const texts = values.map((value) => (value === null ? '' : number(value, digits)));
+    if (digits > 16 || new Set(texts).size === new Set(values).size) return texts;
+  }
 }
 
 /** A number of JSON, in which those that are not finite are texts; null for these. */
