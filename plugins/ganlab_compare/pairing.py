@@ -159,4 +159,9 @@ def _origin(run: RunSummary) -> tuple[tuple[str, int], str]:
     """The run and the step that this one was forked from, and its own path; an empty path for none."""
     forked = RunDirectory(run.path).info.get("forked_from")
     path = os.path.realpath(run.path)
-    return (os.path.realpath(forked["run"]), forked["step"]) if forked else ("", 0), path
+    if not forked:
+        return ("", 0), path
+    recorded = forked["run"]
+    if not os.path.isdir(recorded):  # moved together
+        recorded = os.path.join(os.path.dirname(path), os.path.basename(recorded))
+    return (os.path.realpath(recorded), forked["step"]), path

@@ -60,12 +60,16 @@ def test_the_command_prints_both_intervals_and_json_has_them(sweep):
     assert row["low"] < row["effect"] < row["high"]
 
 
-def test_forks_pair_with_their_parents(tmp_path):
-    parents = [make_run(tmp_path, f"p{i}", i, 1.0 + i, 1.0) for i in range(3)]
+@pytest.mark.parametrize("moved", [False, True])
+def test_forks_pair_with_their_parents(moved, tmp_path):
+    folder = tmp_path / "runs"
+    parents = [make_run(folder, f"p{i}", i, 1.0 + i, 1.0) for i in range(3)]
     for i, parent in enumerate(parents):
         origin = {"run": str(parent), "step": 5}
-        make_run(tmp_path, f"f{i}", i, 1.5 + i + 0.01 * i, 10.0, forked_from=origin)
-    comparison = ganlab.compare([tmp_path], metrics=["evaluation/kid/mmd:min"])
+        make_run(folder, f"f{i}", i, 1.5 + i + 0.01 * i, 10.0, forked_from=origin)
+    if moved:
+        folder = folder.rename(tmp_path / "elsewhere")
+    comparison = ganlab.compare([folder], metrics=["evaluation/kid/mmd:min"])
     (one,) = paired(comparison).values()
     assert (one.pairs, one.by) == (3, "fork")
     assert abs(one.effect) == pytest.approx(0.51)
