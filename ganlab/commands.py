@@ -8,6 +8,7 @@ from ganlab.cli.messages import confirm, of_last_metrics, say, say_json, warn
 from ganlab.cli.options import (
     BESIDE_GIN,
     HERE,
+    OPENED,
     LocalPath,
     RunsPath,
     checkpoint_option,
@@ -50,6 +51,7 @@ __all__ = [
     "KINDS",
     "LISTS",
     "LOCAL_MODULE",
+    "OPENED",
     "UNUSABLE",
     "Collector",
     "Component",

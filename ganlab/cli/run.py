@@ -97,7 +97,8 @@ def run(
                 "--allow-changes works only with --resume and --resume-or-start: leave it out for a new run."
             )
         experiment = _described(**described)
-        path = new_run_path(runs, Path(described["gin_files"][0]).stem, experiment.arguments.get("seed", 0), name)
+        stem, seed = Path(described["gin_files"][0]).stem, experiment.arguments.get("seed", 0)
+        path = new_run_path(runs, stem, seed, name, address=address)
         if resume_or_start is not None:
             check_name("run name", resume_or_start)
             path = path.with_name(resume_or_start)

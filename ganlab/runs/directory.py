@@ -6,6 +6,7 @@ import glob
 import json
 import os
 import secrets
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,7 +173,9 @@ def write_info(folder: Path, info: Mapping[str, Any]) -> None:
     write_text(folder / INFO, _to_text(info))
 
 
-def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None) -> Path:
+def new_run_path(
+    root: str | os.PathLike[str], stem: str, seed: int, name: str | None = None, *, address: str = ""
+) -> Path:
     """The path of a new run. Nothing is created yet.
 
     Args:
@@ -180,6 +183,7 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
         stem: The experiment file's name without its ending. If it cannot name a folder, it is changed.
         seed: The run's seed.
         name: The run's name; by default the UTC time, the seed and four random hex digits.
+        address: Where `root` is mirrored, for the advice if the name is taken.
 
     Returns:
         `<root>/<stem>/<name>`, which does not exist yet.
@@ -193,9 +197,10 @@ def new_run_path(root: str | os.PathLike[str], stem: str, seed: int, name: str |
         return folder / f"{time}-s{seed}-{secrets.token_hex(2)}"
     check_name("run name", name)
     if os.path.lexists(folder / name):
+        taken = "/".join((address.rstrip("/"), folder.name, name)) if address else str(folder / name)
         raise RunError(
             f"A run {name!r} already exists in {line(folder)}. "
-            f"Choose another name, or resume it: --resume {line(folder / name)}"
+            f"Choose another name, or resume it: --resume {line(shlex.quote(taken))}"
         )
     return folder / name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -73,7 +74,11 @@ def check_new(path: Path, what: str) -> None:
         RunError: Something exists there.
     """
     if os.path.lexists(path):
-        again = f", or resume it: ganlab {what} --resume {line(path)}" if (path / f"{what}.json").is_file() else "."
+        again = (
+            f", or resume it: ganlab {what} --resume {line(shlex.quote(str(path)))}"
+            if (path / f"{what}.json").is_file()
+            else "."
+        )
         raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
 

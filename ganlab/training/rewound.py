@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,8 +68,9 @@ class Rewound:
         changed, forked = settled_at(info), info.get("forked_from") or {}
         how, remedy = "resumed", ""
         if changed > max((change.step for change in changes_of(info)), default=0):
-            parent = line(str(forked.get("run")))
-            how, remedy = f"forked from {parent}", f" Try 'ganlab replay {parent} --step {min(until, changed)}'."
+            parent = str(forked.get("run"))
+            command = f"ganlab replay {line(shlex.quote(parent))} --step {min(until, changed)}"
+            how, remedy = f"forked from {line(parent)}", f" Try: {command}"
         if step < changed:
             raise RunError(
                 f"{line(run.path)} was {how} with changes at step {changed}, and what it was trained with before is "

@@ -12,6 +12,7 @@ import click
 from ganlab import ConfigError, Run
 from ganlab.commands import (
     GENERATOR_SETTINGS,
+    OPENED,
     LocalPath,
     Override,
     RunsPath,
@@ -129,6 +130,8 @@ def evaluate(
     if (against, size, weights, metrics, statistics) != (None,) * 5:
         raise ConfigError("--against, --size, --weights, --metrics and --save-statistics are for --folder.")
     assert run is not None
+    if save and OPENED in click.get_current_context().meta:
+        raise ConfigError("--save adds to a run in a folder of this machine, not to one at an address. Leave it out.")
 
     measured = Run(run)
     chosen = _chosen(evaluators)

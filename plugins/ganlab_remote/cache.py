@@ -8,6 +8,7 @@ import secrets
 import shlex
 import shutil
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ LIMIT = "GANLAB_REMOTE_CACHE"
 _LIMIT = 10_000_000_000
 # In each cached run: what of its mirror is here.
 _HERE = ".mirror.json"
-_REFRESH_SECONDS = 30.0
+_REFRESH_SECONDS, _WAIT_SECONDS = 30.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,10 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
     known: dict[str, str] = {}
 
     def refresh() -> None:
+        with waiting_for(place()):  # other processes, whose unfinished files are hidden ones in it
+            update()
+
+    def update() -> None:
         try:
             problems = _refresh(remote, folder, limit, checkpoints, known, strict=True)
         except RunError:  # a mirror may have been replaced while it was read
@@ -95,10 +100,22 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
     threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
     say(f"{line(address)} is read from {line(folder)}.", err=True)
     try:
-        with locked_folder(folder):
+        with locked_folder(folder, shared=True):
             yield folder
     finally:
         done.set()
+
+
+@contextlib.contextmanager
+def waiting_for(folder: Path) -> Iterator[None]:
+    """Context manager: makes a folder, and locks it as soon as no other process holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        with locked_folder(folder) as ours:
+            if ours:
+                yield
+                return
+        time.sleep(_WAIT_SECONDS)
 
 
 def fetch(
@@ -262,7 +279,7 @@ def _make_room(entries: dict[Path, _Entry], limit: int) -> None:
 
 def _in_use(path: Path) -> bool:
     """Whether a command reads a folder that holds the run."""
-    for folder in (path, *path.parents[: -len(place().parents)]):
+    for folder in (path, *path.parents[: -len(place().parents) - 1]):
         with locked_folder(folder) as free:
             if not free:
                 return True

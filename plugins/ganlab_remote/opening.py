@@ -5,25 +5,24 @@ from __future__ import annotations
 import contextlib
 import glob
 import secrets
+import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ganlab import new_folder
 from ganlab.commands import say, unheard, warn
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
-from ganlab.files import is_name, line, locked_folder
+from ganlab.files import is_name, line
 from ganlab.runs import CONFIG, INFO, LOCK, RunDirectory, at_rest
 from ganlab_remote.addresses import Remote
-from ganlab_remote.cache import Wanted, cached, fetch
+from ganlab_remote.cache import Wanted, cached, fetch, waiting_for
 from ganlab_remote.manifests import Manifest
 from ganlab_remote.mirroring import Mirror, Mirroring, recorded
 from ganlab_remote.snapshots import RECORD
 
 # Where runs at addresses are trained.
 RUNS = Path("runs")
-_WAIT_SECONDS = 0.2
 
 Opened = tuple[Path, Callable[[Path, bool], None]]
 
@@ -72,8 +71,9 @@ def _created(root: Remote, path: Path, again: bool) -> Mirror:
         return _resumed(remote, start=True)[0]
     mirror = Mirror(remote, path)
     if mirror.begin() is not None:
-        where = line(mirror.remote.address)
-        raise RunError(f"{where} has a run already. Choose another name, or resume it: --resume {where}")
+        where = mirror.remote.address
+        again = line(shlex.quote(where))
+        raise RunError(f"{line(where)} has a run already. Choose another name, or resume it: --resume {again}")
     return mirror
 
 
@@ -87,8 +87,7 @@ def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
     missing = RunError(f"{line(remote.address)} is not a run. List those of a folder: ganlab runs list ADDRESS")
     if not start and mirror.begin() is None and not folder.exists():
         raise missing
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.parent):
+    with waiting_for(folder.parent):  # other processes that take runs, such as this run's other workers
         state = mirror.begin()
         if start and state is None and recorded(folder) is None:
             return mirror, folder  # new, or ended before anything was sent
@@ -101,17 +100,6 @@ def _resumed(remote: Remote, *, start: bool) -> tuple[Mirror, Path]:
             mirror.damaged = _take(remote, folder, state)
             mirror.record()
     return mirror, folder
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Context manager: waits for other processes that take runs into a folder, such as this run's other workers."""
-    while True:
-        with locked_folder(folder) as ours:
-            if ours:
-                yield
-                return
-        time.sleep(_WAIT_SECONDS)
 
 
 def _is_here(remote: Remote, folder: Path, state: Manifest | None) -> bool:

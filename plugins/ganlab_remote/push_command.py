@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -37,4 +38,4 @@ def push(run: Path, address: str, checkpoints: int, certify: bool) -> None:
     from ganlab_remote import shipping
 
     names = shipping.push(pushed, address, checkpoints=checkpoints, certify=certify)
-    say(f"Wrote {line(address)}: {', '.join(names)}. Elsewhere: ganlab pull {line(address)}")
+    say(f"Wrote {line(address)}: {', '.join(names)}. Elsewhere: ganlab pull {line(shlex.quote(address))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -14,7 +15,8 @@ from ganlab_archive import Limits, archive, unarchive
 from ganlab_compare import markdown_escaped
 from ganlab_passport import encode
 
-from ganlab import Run
+from ganlab import Run, new_folder
+from ganlab.commands import listed
 from ganlab.errors import ConfigError, GanlabError, MissingDependencyError, RunError
 from ganlab.files import is_name, line, new_file, open_inside, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
@@ -31,7 +33,7 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
     from ganlab.engine import find_checkpoint
 
     if not address.startswith(_HUB):
-        _fsspec(address)  # refused before anything is made
+        _check_replaceable(address)  # before anything is made
     newest = find_checkpoint(run)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     for name, value in newest.values():
@@ -146,10 +148,53 @@ def _send(folder: Path, address: str) -> None:
         except Exception as error:
             raise RunError(f"{line(address)} cannot be written: {line(error):.300}") from error
         return
-    remote = Remote(_fsspec(address))
-    for path in sorted(folder.iterdir()):
-        with open_inside(folder, path.name) as file:
-            remote.write(path.name, file.read())
+    if "://" not in address:
+        _place(folder, Path(address).resolve())
+        return
+    remote = Remote(address)
+    before, names = _check_replaceable(address), sorted(path.name for path in folder.iterdir())
+    remote.remove([README])  # which is there only if all else is of one run
+    try:
+        for name in sorted(names, key=README.__eq__):
+            with open_inside(folder, name) as file:
+                remote.write(name, file.read())
+    except RunError as error:
+        raise RunError(f"{error} What is there is not whole: push the run again.") from error
+    remote.remove(sorted(before - set(names)))
+
+
+def _check_replaceable(address: str) -> set[str]:
+    """The names of what lies at an address, which must be nothing, or what was pushed there."""
+    names = set(Remote(_fsspec(address)).sizes())
+    pushed = {name for name in names if name in (ARCHIVE, README, CONFIG, INFO) or name.endswith(".safetensors")}
+    if others := sorted(names - pushed) or (sorted(names) if ARCHIVE not in names else []):
+        raise RunError(f"{line(address)} has other files: {listed(others, 3)}. Name a new or an empty folder.")
+    return names
+
+
+def _place(folder: Path, target: Path) -> None:
+    """Copies a folder to a path, whole or not at all, where an older one stays until then."""
+    if not (target.is_dir() and any(target.iterdir())):
+        with new_folder(target) as part:
+            _copy_into(part, folder)
+        return
+    token = secrets.token_hex(4)
+    fresh, old = (target.with_name(f".{target.name}.{word}-{token}") for word in ("after", "before"))
+
+    def refused(path: Path, error: OSError) -> RunError:
+        why = error.strerror or error
+        return RunError(f"{line(target)} cannot be written: {why}. What is there is what was pushed before.")
+
+    with new_folder(fresh, refused) as part:
+        _copy_into(part, folder)
+    target.rename(old)
+    fresh.rename(target)
+    shutil.rmtree(old)
+
+
+def _copy_into(part: Path, folder: Path) -> None:
+    for path in folder.iterdir():
+        shutil.copyfile(path, part / path.name)
 
 
 def _fsspec(address: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ganlab import Run
-from ganlab.commands import RunsPath, exit_code, last_screen, run_with_plugins, say, start_tensorflow, warn
+from ganlab.commands import LocalPath, RunsPath, exit_code, last_screen, run_with_plugins, say, start_tensorflow, warn
 from ganlab.runs import check_place, new_run_path
 
 
@@ -21,7 +21,8 @@ from ganlab.runs import check_place, new_run_path
     multiple=True,
     help="A setting of the twin, for example 'optimizers.adam.learning_rate=1e-4'. May be given several times.",
 )
-@click.option("--name", help="Name of the twin's folder, beside the run's; by default the time, seed and four digits.")
+@click.option("--runs", type=LocalPath(), help="Folder for the twin, as of 'ganlab run'; by default the run's.")
+@click.option("--name", help="Name of the twin's folder; by default the time, seed and four digits.")
 @run_with_plugins
 @click.pass_context
 def fork(
@@ -29,6 +30,7 @@ def fork(
     run: Path,
     at: int,
     params: tuple[str, ...],
+    runs: Path | None,
     name: str | None,
 ) -> None:
     """Trains a twin of a run from one of its steps, with other settings.
@@ -44,7 +46,7 @@ def fork(
     parent = Run(run)
     recipe = parent.recipe(params)  # reports a mistake in it before TensorFlow starts
     where = parent.path.absolute().parent
-    path = new_run_path(where.parent, where.name, int(recipe.arguments.get("seed", 0)), name)
+    path = new_run_path(runs or where.parent, where.name, int(recipe.arguments.get("seed", 0)), name)
     check_place(path)
     start_tensorflow()
     from ganlab_time_travel import fork as train_twin

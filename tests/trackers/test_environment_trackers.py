@@ -87,6 +87,23 @@ def test_mlflow_has_the_numbers_of_metrics_jsonl(tmp_path):
     assert {step for step, _ in logged} == {2, 4, 6}
 
 
+def test_a_resumed_run_that_mlflow_does_not_know_here_is_sent_again_from_its_start(tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install -e '.[mlflow]'")
+    monkeypatch.setenv("GANLAB_TRACKERS", "mlflow")
+    run, tracker = ganlab.Run(made_run(tmp_path)), trackers._service("mlflow")
+    (run.path / "mlflow_run_id").write_text("0" * 32)
+    (run.path / "metrics.jsonl").write_text(
+        "".join(f'{{"step": {n}, "metrics": {{"a": {{"reduced": {n + 4.0}, "replicas": []}}}}}}\n' for n in (1, 2))
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match="MLflow has no run '0+' here, as which one was begun.*MLFLOW_TRACKING_URI"):
+        tracker.ganlab_run_start(run=run)
+    tracker.ganlab_metrics(run=run, records=[ganlab.Record(3, "a", 7.0)])
+    client = mlflow.MlflowClient(f"file:{tmp_path}/mlruns")
+    history = client.get_metric_history((run.path / "mlflow_run_id").read_text(), "a")
+    assert [(metric.step, metric.value) for metric in history] == [(1, 5), (2, 6), (3, 7)]
+
+
 def test_mlflow_takes_hostile_names_and_values(tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow", reason="MLflow is an extra: pip install -e '.[mlflow]'")
     monkeypatch.chdir(tmp_path)

@@ -315,7 +315,9 @@ def _check_fits_memory(path: str, archive: zipfile.ZipFile, name: str) -> None:
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if size > memory:
         rule = f"has {size:,} bytes in {name!r}, more than this machine's memory of {memory:,}"
-        raise refusal("arrays", "path", path, f"{rule}. Save it with numpy.save as a .npy file, which is read in parts.")
+        raise refusal(
+            "arrays", "path", path, f"{rule}. Save it with numpy.save as a .npy file, which is read in parts."
+        )
 
 
 def _chosen(path: str, parameter: str, name: str | None, names: list[str], beside: str | None) -> str:

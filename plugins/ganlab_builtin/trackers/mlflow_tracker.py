@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -45,8 +47,9 @@ class MlflowTracker:
         self._id = ""
         self._client = client = _connected()
         note = run.path / _ID
-        if note.exists():
-            self._id = note.read_text(encoding="utf-8").strip()[:64]
+        before = note.read_text(encoding="utf-8").strip()[:64] if note.exists() else ""
+        if before and _is_there(client, before):
+            self._id = before
             client.update_run(self._id, status="RUNNING")
             reduced = [tag for tag in client.get_run(self._id).data.metrics if not tag.startswith("replica/")]
             self._had = {tag: max(m.step for m in client.get_metric_history(self._id, tag)) for tag in reduced}
@@ -57,6 +60,15 @@ class MlflowTracker:
         self._id, self._had = client.create_run(number, run_name=run.path.name).info.run_id, {}
         note.write_text(self._id, encoding="utf-8")
         self._describe(run)
+        if before:
+            warnings.warn(
+                f"MLflow has no run {before!r} here, as which {run.path.name} was begun: a new one has all of its "
+                "metrics. If it is on another server or in another folder, set MLFLOW_TRACKING_URI.",
+                stacklevel=2,
+            )
+            rows = (list(row) for _, row in itertools.groupby(run.iter_metrics(), lambda record: record.step))
+            for row in rows:
+                self.ganlab_metrics(run, row)
 
     @ganlab.hookimpl
     def ganlab_metrics(self, run: ganlab.Run, records: Sequence[ganlab.Record]) -> None:
@@ -115,6 +127,17 @@ def _connected() -> Any:
         ) from None
     where = os.environ.get("MLFLOW_TRACKING_URI") or f"file:{os.path.abspath('mlruns')}"
     return MlflowClient(where)
+
+
+def _is_there(client: Any, run_id: str) -> bool:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return bool(client.get_run(run_id).info.lifecycle_stage == "active")
+    except MlflowException as error:
+        if error.error_code in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):  # the second if it is no id
+            return False
+        raise
 
 
 def _values(record: ganlab.Record) -> Iterator[tuple[str, float]]:
