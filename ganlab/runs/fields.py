@@ -74,11 +74,8 @@ def check_new(path: Path, what: str) -> None:
         RunError: Something exists there.
     """
     if os.path.lexists(path):
-        again = (
-            f", or resume it: ganlab {what} --resume {line(shlex.quote(str(path)))}"
-            if (path / f"{what}.json").is_file()
-            else "."
-        )
+        resumed = f", or resume it: ganlab {what} --resume {line(shlex.quote(str(path)))}"
+        again = resumed if (path / f"{what}.json").is_file() else "."
         raise RunError(f"{line(path)} already exists. Choose another --name{again}")
 
 

@@ -18,7 +18,8 @@ def locked_folder(path: Path, *, shared: bool = False) -> Iterator[bool]:
         shared: Whether others that share it may hold it at the same time.
 
     Yields:
-        False if another process holds it, or this one elsewhere. True on a file system without locks: better unguarded than not at all.
+        False if another process holds it, or this one elsewhere. True on a file system without locks: better unguarded
+        than not at all.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:

@@ -72,8 +72,8 @@ def _created(root: Remote, path: Path, again: bool) -> Mirror:
     mirror = Mirror(remote, path)
     if mirror.begin() is not None:
         where = mirror.remote.address
-        again = line(shlex.quote(where))
-        raise RunError(f"{line(where)} has a run already. Choose another name, or resume it: --resume {again}")
+        words = f"--resume {line(shlex.quote(where))}"
+        raise RunError(f"{line(where)} has a run already. Choose another name, or resume it: {words}")
     return mirror
 
 
