@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ganlab import Launcher
 from ganlab.commands import plugin_code, selector_of
-from ganlab.errors import RunError
+from ganlab.errors import GanlabError, RunError
 from ganlab_sweep.ending import Ending
 from ganlab_sweep.search_driver import SearchDriver
 from ganlab_sweep.store import Sweep
@@ -138,10 +138,13 @@ class Engine:
             self._report_end(trial)
             return
         log_begins = trial.log.stat().st_size if trial.log.exists() else 0
-        with plugin_code(selector_of(self._launcher), "start"):
-            job = self._launcher.start(
-                command(trial), environment=environment(self._threads), folder=self._folder(), log=trial.log
-            )
+        given = {"environment": environment(self._threads), "folder": self._folder(), "log": trial.log}
+        try:
+            with plugin_code(selector_of(self._launcher), "start"):
+                job = self._launcher.start(command(trial), **given)
+        except GanlabError as error:  # perhaps for a while, as a queue's server that does not answer
+            error.args = (f"{error} What was trained is kept; to continue: {self._again()}",)
+            raise
         trial.begin(job, self._clock(), log_begins)
 
     def _watch(self, trial: Trial) -> None:

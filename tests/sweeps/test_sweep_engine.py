@@ -202,7 +202,9 @@ def test_a_launcher_that_fails_ends_the_sweep_after_the_others_saved(sweep, deaf
     made = sweep()
     launcher = Full({"a/s0": [[Train(step) for step in range(1, 5000)]]}, deaf=deaf)
     world = World(made, launcher)
-    with pytest.raises(PluginError, match="Full failed in start: ValueError: no room"):
+    with pytest.raises(
+        PluginError, match=r"Full failed in start: ValueError: no room.* is kept; to continue: ganlab sweep --resume "
+    ):
         world.run()
     assert Run(made.run("a", 0)).info["status"] == "interrupted"
     assert (launcher.running, launcher.closed) == (set(), 1)
