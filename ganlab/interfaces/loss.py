@@ -91,6 +91,23 @@ class Loss:
         """
         return None
 
+    @takes_optional
+    def judged(self, name: str, batch: Batch, networks: Mapping[str, Network]) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """What a further network of the critic's side tells apart, where that is not the batch's examples and samples.
+
+        A critic of sources, for example, has its slopes there: its constraints, in `experiment.network_constraints`,
+        get these as their batch's `real` and `fake`. No gradient goes through them.
+
+        Args:
+            name: The network's.
+            batch: The batch of a critic's update.
+            networks: All networks by name. Optional parameter: `replica`.
+
+        Returns:
+            What it is to score high and low, `(local_batch, ...)` each; None for the batch's own.
+        """
+        return None
+
     def initial_state(self) -> Tensors:
         """Values kept between updates, for example moving averages of scores. The core owns the variables."""
         return {}

@@ -138,10 +138,10 @@ class Engine:
             self._report_end(trial)
             return
         log_begins = trial.log.stat().st_size if trial.log.exists() else 0
-        given = {"environment": environment(self._threads), "folder": self._folder(), "log": trial.log}
+        words, variables, folder = command(trial), environment(self._threads), self._folder()
         try:
             with plugin_code(selector_of(self._launcher), "start"):
-                job = self._launcher.start(command(trial), **given)
+                job = self._launcher.start(words, environment=variables, folder=folder, log=trial.log)
         except GanlabError as error:  # perhaps for a while, as a queue's server that does not answer
             error.args = (f"{error} What was trained is kept; to continue: {self._again()}",)
             raise

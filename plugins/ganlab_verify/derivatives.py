@@ -288,6 +288,10 @@ class _RecordingLoss(Loss):
         """The loss's own."""
         return optional.call(self._loss.scores, batch, networks, replica=replica)
 
+    def judged(self, name: str, batch: Any, networks: Any, replica: Any) -> Any:
+        """The loss's own."""
+        return optional.call(self._loss.judged, name, batch, networks, replica=replica)
+
     def witness(self, batch: Any, replica: Any) -> Any:
         """The loss's own."""
         return optional.call(self._loss.witness, batch, replica=replica)

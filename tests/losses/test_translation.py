@@ -6,11 +6,35 @@ import tensorflow as tf
 from ganlab_verify import lab
 from making import component
 
+import ganlab
 from ganlab import config
 from ganlab.engine import Trainer, compose, read, sampler
 from ganlab.training.graph.inputs import Inputs
 
 pytestmark = pytest.mark.usefixtures("cpus")
+
+
+class Seen(ganlab.Constraint):
+    """Logs the examples that it is given."""
+
+    def initial_state(self, weights):
+        return {"mean": tf.constant(0.0)}
+
+    def advance(self, weights, state, batch, replica):
+        return {"mean": replica.mean(tf.reduce_mean(batch.real))}
+
+    def penalty(self, critic, batch, state, replica):
+        for name, value in (("real", batch.real), ("fake", batch.fake)):
+            replica.log(name, tf.reduce_mean(value, axis=1))
+        replica.log("state", state["mean"])
+        return 0.0 * critic(batch.real)
+
+
+def slope(function, x):
+    """The mean norm of the gradient at some points, by central differences."""
+    steps = 1e-3 * np.eye(x.shape[1], dtype=np.float32)
+    rows = [(function(x + step) - function(x - step)) / 2e-3 for step in steps]
+    return np.linalg.norm(np.concatenate(rows, axis=1), axis=1).mean()
 
 
 def first_losses(**parts):
@@ -36,13 +60,23 @@ def test_the_first_losses_of_a_cycle_are_those_of_equation_3():
         source=component("datasets", "swiss_roll"),
         architecture=component("architectures", "cyclegan", width=8, depth=1),
         loss=component("losses", "cycle", weight=3.0),
+        constraints=[component("constraints", "r1")],
+        network_constraints={"source_critic": [component("constraints", "r1"), Seen()]},
     )
     z = np.zeros((12, 0), np.float32)
     x, y = rows["source"][0], rows["real"][0]
     there = run("generator", z, source=tf.constant(x))
     squares = [(run("critic", y) - 1) ** 2, run("critic", there) ** 2]
     squares += [(run("source_critic", x) - 1) ** 2, run("source_critic", run("back", y)) ** 2]
-    np.testing.assert_allclose(logged["critic/loss"], np.sum([s.mean() for s in squares]), rtol=1e-5)
+    game = logged["critic/loss"] - logged["critic/penalty"]
+    np.testing.assert_allclose(game, np.sum([s.mean() for s in squares]), rtol=1e-5)
+
+    # The penalty of each critic is at what that critic is to score high.
+    logged_slopes = [logged[f"{of}/r1/slope"] for of in ("constraints", "network_constraints/source_critic")]
+    slopes = [slope(lambda at, of=of: run(of, at)[:, None], at) for of, at in (("critic", y), ("source_critic", x))]
+    np.testing.assert_allclose(logged_slopes, slopes, rtol=2e-3)
+    seen = [logged[f"network_constraints/source_critic/seen/{name}"] for name in ("real", "fake", "state")]
+    np.testing.assert_allclose(seen, [x.mean(), run("back", y).mean(), x.mean()], rtol=1e-4)
 
     x, y = rows["generator/source"], rows["generator/real"]
     there, back = run("generator", z, source=tf.constant(x)), run("back", y)

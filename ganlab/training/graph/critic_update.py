@@ -105,9 +105,7 @@ class CriticUpdate(Update):
                 scores = {"real": witness(seen.real_outputs), "fake": witness(seen.fake_outputs)}
                 shown[CRITIC] = own[CRITIC].witnessed(witness)
             generator = networks[GENERATOR]
-            objective = self.objective(
-                loss, batch, values, draws, log, own, shown, generator=generator, networks=networks
-            )
+            objective = self.objective(loss, batch, values, draws, log, own, shown, networks, generator=generator)
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
         gradients = self.tensors(graph_gradient(tape, total, trained), trained)

@@ -73,7 +73,7 @@ class GeneratorUpdate(Update):
             scores, scored = self.scored(critic, networks, batch, draws, log)
             loss = self._loss.value(self.side, scores, scored, values.loss, networks, draws, log)
             batch = replace(batch, fake=fake)
-            objective = self.objective(loss, batch, values, draws, log, own, own, critic, networks=networks)
+            objective = self.objective(loss, batch, values, draws, log, own, own, networks, critic)
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
         objective.report(self.side, log)

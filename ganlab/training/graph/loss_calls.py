@@ -69,6 +69,23 @@ class LossCalls:
             self._check_shape("scores", x, draws, f" for {name} examples")
         return taken
 
+    def judged(
+        self, name: str, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws
+    ) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """What a further network of the critic's side tells apart; None for the batch's examples and samples."""
+        with plugin_code(self._selector, "judged"):
+            given = optional.call(self.loss.judged, name, batch, networks, replica=self._view(CRITIC, draws, None))
+            if given is None:
+                return None
+            real, fake = map(tf.convert_to_tensor, given)
+        for x in (real, fake):
+            if static_shape(x)[:1] != (draws.local_batch,):
+                raise ContractError(
+                    f"Loss {type(self.loss).__name__}.judged returned the shape {static_shape(x)} for {name!r}; it "
+                    f"must have a row for each example, {draws.local_batch}."
+                )
+        return tf.stop_gradient(real), tf.stop_gradient(fake)
+
     def witness(self, batch: Batch, draws: Draws) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor] | None:
         """The loss's function of the critic's outputs in the place of the score; None for the score."""
         with plugin_code(self._selector, "witness"):

@@ -24,6 +24,7 @@ from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import SCORE, NetworkFunction
 from ganlab.training.graph.objective import Objective, dense
 from ganlab.training.graph.ordering import after_reads
+from ganlab.training.graph.players import Player
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES
 from ganlab.training.graph.state import TrainingState
@@ -130,7 +131,8 @@ class Update(abc.ABC):
                 if stack.takes(name)
             }
             functions["networks"] = self.state.networks(draws, values, data, self.stream)
-            states = stack.advance(values.players[role], batch, draws, log, **functions)
+            seen = self._seen(player, batch, functions["networks"], draws)
+            states = stack.advance(values.players[role], seen, draws, log, **functions)
             values = values.replaced(role, states=states)
         return values
 
@@ -143,6 +145,14 @@ class Update(abc.ABC):
             for player in self.players
         }
         return own, {**self.state.networks(draws, values, data, self.other_stream), **own}
+
+    def _seen(self, player: Player, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws) -> Batch:
+        """The batch as a network's constraints get it: with what the network tells apart."""
+        name = player.role.name
+        if name in ROLES or self.side != CRITIC or not player.stack.constraints:
+            return batch
+        judged = self._loss.judged(name, batch, networks, draws)
+        return replace(batch, real=judged[0], fake=judged[1]) if judged else batch
 
     def scored(
         self, critic: Wrapped, networks: Mapping[str, NetworkFunction], batch: Batch, draws: Draws, log: Log
@@ -170,6 +180,7 @@ class Update(abc.ABC):
         log: Log,
         own: Mapping[str, Wrapped],
         shown: Mapping[str, NetworkFunction],
+        networks: Mapping[str, NetworkFunction],
         *others: NetworkFunction,
         **optional_ones: Any,
     ) -> Objective:
@@ -183,6 +194,7 @@ class Update(abc.ABC):
             log: Takes the metrics.
             own: The networks that it trains, by name.
             shown: The same as their constraints get them.
+            networks: All networks, by name.
             *others: What penalties take beside their own network's function.
             **optional_ones: What they may take.
         """
@@ -191,8 +203,9 @@ class Update(abc.ABC):
         penalties, of_weights = [], []
         for player in self.players:
             role, stack = player.role.name, player.stack
-            given = shown[role], *others
-            penalties.append(stack.penalties(batch, values.players[role], draws, log, *given, **optional_ones))
+            seen, given = self._seen(player, batch, networks, draws), {**optional_ones, "networks": networks}
+            penalty = stack.penalties(seen, values.players[role], draws, log, shown[role], *others, **given)
+            penalties.append(penalty)
             of_weights.append(stack.weight_penalty(own[role].plain.weights, values.players[role]))
         return Objective(loss, _sum(penalties), _sum(of_weights))
 

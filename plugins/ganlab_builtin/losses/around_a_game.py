@@ -36,6 +36,12 @@ class AroundAGame(ganlab.Loss):
         """The game's."""
         return call(self.game.scores, batch, networks, replica=replica)
 
+    def judged(
+        self, name: str, batch: ganlab.Batch, networks: Mapping[str, ganlab.Network], replica: ganlab.Replica
+    ) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """The game's."""
+        return call(self.game.judged, name, batch, networks, replica=replica)
+
     def witness(self, batch: ganlab.Batch, replica: ganlab.Replica) -> Callable[..., tf.Tensor] | None:
         """The game's."""
         return call(self.game.witness, batch, replica=replica)

@@ -45,6 +45,12 @@ class Cycle(ganlab.Loss):
         of_sources, made = networks["source_critic"](batch.source), networks["source_critic"](_back(networks, batch))
         return (real_scores - 1.0) ** 2 + fake_scores**2 + (of_sources - 1.0) ** 2 + made**2
 
+    def judged(
+        self, name: str, batch: ganlab.Batch, networks: Mapping[str, ganlab.Network]
+    ) -> tuple[tf.Tensor, tf.Tensor] | None:
+        """Sources and what is made of examples, for their critic."""
+        return (batch.source, _back(networks, batch)) if name == "source_critic" else None
+
     def generator(
         self,
         fake_scores: tf.Tensor,
