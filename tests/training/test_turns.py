@@ -264,6 +264,13 @@ class Answers(Patient):
             IncompatibleError,
             "one of them the generator's, and the loss decides when the generator moves",
         ),
+        (
+            lambda: {"loss": Patient(), "generator_constraints": [constraint("path_length")]},
+            IncompatibleError,
+            "constraints.path_length in generator_constraints computes its penalty in one of 4 updates of the "
+            "generator, and under this loss, which has `ready`, the generator may wait in all of these. Set "
+            "constraints.path_length.every = 1.",
+        ),
         (lambda: {"generator_steps": 0}, ConfigError, "experiment.generator_steps = 0 must be a whole number"),
         (lambda: {"critic_steps": 0}, ConfigError, "experiment.critic_steps = 0 must be a whole number"),
     ],

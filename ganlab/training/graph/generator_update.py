@@ -27,6 +27,9 @@ class GeneratorUpdate(Update):
     def __init__(self, experiment: Experiment, state: TrainingState, *, compiled: bool, shared: bool) -> None:
         shared = shared and experiment.generator_steps != 1
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled, shared=shared)
+        if experiment.turn.waits:
+            for player in self.players:
+                player.stack.check_counted()
 
     def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context with its rows and the number of its updates done.

@@ -16,6 +16,7 @@ from ganlab.errors import ContractError, IncompatibleError, nearest
 from ganlab.interfaces import Batch, Constraint
 from ganlab.plugins import optional
 from ganlab.plugins.plugin_errors import plugin_code
+from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.lazy_penalty import lazily
 from ganlab.training.graph.networks import NetworkFunction, static_shape
@@ -169,6 +170,16 @@ class ConstraintStack:
                 "size."
             )
         return _as_float32(f"Constraint {name} returned a penalty", value)
+
+    def check_counted(self) -> None:
+        """Refuses lazy penalties where an update may be left out: it could be the one that has them, each time."""
+        for name, constraint in self._named():
+            if constraint.every > 1 and type(constraint).generator_penalty is not Constraint.generator_penalty:
+                raise IncompatibleError(
+                    f"{selector_of(constraint)} in {self.kind} computes its penalty in one of {constraint.every} "
+                    "updates of the generator, and under this loss, which has `ready`, the generator may wait in all "
+                    f"of these. Set {selector_of(constraint)}.every = 1."
+                )
 
     def takes(self, name: str) -> bool:
         """Whether an `advance` has an optional parameter."""
