@@ -165,7 +165,9 @@ def _own_lines(text: str) -> list[str]:
 
 def _where(error: BaseException) -> str:
     """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty if there is none."""
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    # As in pytest's traces, a frame with this variable stands for the code that it calls.
+    walked = traceback.walk_tb(error.__traceback__)
+    frames = [(frame, line) for frame, line in walked if "__tracebackhide__" not in frame.f_locals]
     packages = [str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame, _ in frames]
     # After the frame of `plugin_code` comes its caller's, which may be an application's.
     caller = packages[1:2] if frames and frames[0][0].f_code.co_filename == __file__ else []

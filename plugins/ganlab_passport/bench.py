@@ -43,6 +43,7 @@ class Bench:
 
             @functools.wraps(own)
             def recorded(*given: Any, **others: Any) -> Any:
+                __tracebackhide__ = True  # an error is that of the component's line
                 self._value = self._variant.value(self.made, *given) if self._variant else own(*given, **others)
                 return self._value
 

@@ -11,7 +11,7 @@ import click
 
 import ganlab.commands
 from ganlab.commands import LocalPath, counted, say
-from ganlab.errors import ConfigError
+from ganlab.errors import ConfigError, PluginError
 from ganlab.files import line, new_file
 from ganlab_passport.tensors import ENDINGS
 
@@ -98,7 +98,12 @@ def passport(
             return say(f"Wrote {output}: {name} in {counted(len(made.answers), 'case')}, and in words.")
         assert file
         assert command
-        known = passport.read(file, subject)
+        try:
+            known = passport.read(file, subject)
+        except PluginError as error:
+            if local is not None:
+                raise
+            raise PluginError(f"{error} A passport of a plugin's component needs the plugin: --plugin-file.") from None
         answers = program.answers(command, known.given(file.suffix), file.suffix, seconds=seconds)
         verdict = checking.check(known, answers)
     component = known.subject.selector

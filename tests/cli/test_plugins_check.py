@@ -33,13 +33,18 @@ class Named(Wasserstein):
         self.name = name
 
 
+class Encoding(Wasserstein):
+    def generator(self, fake_scores, networks):
+        return -fake_scores + 0.0 * networks["encoder"]
+
+
 def unreachable() -> None:
     raise ganlab.IncompatibleError("strategies.unreachable: there is no such machine.")
 
 
 @ganlab.hookimpl
 def ganlab_losses():
-    return {{"right": Wasserstein, "reduced": ReducedLoss, "named": Named}}
+    return {{"right": Wasserstein, "reduced": ReducedLoss, "named": Named, "encoding": Encoding}}
 
 
 @ganlab.hookimpl
@@ -77,6 +82,7 @@ def test_every_component_of_a_file_is_a_row(mine):
         "losses.right": "passed",
         "losses.reduced": "failed",
         "losses.named": "not checked",
+        "losses.encoding": "not checked",
         "evaluators.listing": "failed",
         "strategies.unreachable": "not checked",
     }
@@ -87,6 +93,7 @@ def test_every_component_of_a_file_is_a_row(mine):
     assert rows["losses.reduced"]["failures"][test].startswith("critic returns the shape ()")
     assert "test_two_replicas_train_as_one_device" in rows["losses.reduced"]["skipped"]
     assert rows["losses.named"]["reason"].startswith("It needs name, without a default.")
+    assert rows["losses.encoding"]["reason"].startswith("It calls the network 'encoder': return an architecture")
     assert "there is no such machine" in rows["strategies.unreachable"]["reason"]
     assert "[1.0]; it must return a dict" in str(rows["evaluators.listing"]["failures"])
 

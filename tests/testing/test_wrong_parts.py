@@ -22,6 +22,7 @@ import ganlab
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cpus")]
 
 SHAPES, TWO = "test_shapes_and_dtypes", "test_two_replicas_train_as_one_device"
+FIGURES = "test_figures_have_names_and_are_finite"
 LIMITS = "test_figures_are_within_their_limits"
 OWN = "test_it_draws_and_keeps_nothing_of_its_own"
 
@@ -49,6 +50,8 @@ WRONG = [
     (wrong.Doubles, DatasetConformance, SHAPES, "float64.*must be.*float32"),
     (wrong.ReducedLoss, LossConformance, SHAPES, r"critic returns the shape \(\).*Do not reduce"),
     (wrong.TurnedLoss, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
+    (wrong.TurnedByNetworks, LossConformance, "test_the_critic_wants_real_scores_higher", "reverse the sign"),
+    (wrong.OwnWidth, LossConformance, SHAPES, r"skipped: The kit's critic gives code of 8 numbers.*\[7,8\] vs"),
     (wrong.RelativeLoss, LossConformance, "test_rows_are_independent", "critic: the loss of an example changes"),
     (wrong.OverflowingLoss, LossConformance, "test_values_and_gradients_are_finite", "critic is not finite.*softplus"),
     (wrong.KeepsInItsModule, LossConformance, OWN, "wrong_parts.KEPT holds a tensor of a step"),
@@ -66,6 +69,7 @@ WRONG = [
     (wrong.MixingCritic, ArchitectureConformance, "test_rows_are_independent", "a layer mixes examples"),
     (wrong.CenteredLatents, ArchitectureConformance, "test_latents_belong_to_rows", "depend on its own row's numbers"),
     (wrong.OwnNoise, ArchitectureConformance, "test_networks_have_their_shapes", "Dropout.*ganlab.layers.Dropout"),
+    (wrong.EncodingEvaluator, EvaluatorConformance, FIGURES, "skipped: .*calls the network 'encoder': return it from"),
     (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
     (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),
     (wrong.NanEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", "'ratio': nan; .* finite"),
@@ -82,6 +86,12 @@ WRONG = [
 def test_a_mistake_fails_its_test_with_a_message(made, base, test, message):
     outcome = " ".join(outcomes(conformance(made, base), only=[test])[test].split())
     assert re.search(message, outcome), outcome
+
+
+def test_an_author_gives_the_networks_that_an_evaluator_calls():
+    networks = {"encoder": (None, lambda x: x)}
+    kind = conformance(wrong.EncodingEvaluator, EvaluatorConformance, networks=lambda self: networks)
+    assert outcomes(kind, only=[FIGURES])[FIGURES] == "passed"
 
 
 @pytest.mark.parametrize("role", ["generator", "critic", "neither"])

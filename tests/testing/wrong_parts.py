@@ -102,6 +102,30 @@ class TurnedLoss(ganlab.Loss):
         return fake_scores
 
 
+class TurnedByNetworks(parts.Wasserstein):
+    """The same, where the method takes networks that every experiment has."""
+
+    def critic(self, real_scores, fake_scores, batch, networks):
+        return real_scores - fake_scores + 0.0 * networks["critic"](batch.fake)
+
+
+class OwnWidth(parts.Wasserstein):
+    """Takes an output of two numbers."""
+
+    outputs = ("code",)
+
+    def critic(self, real_scores, fake_scores, batch):
+        return fake_scores - real_scores + tf.reduce_sum(batch.real_outputs["code"] * tf.ones([7, 2]), axis=1)
+
+
+class EncodingEvaluator(ganlab.Evaluator):
+    """Calls a network by name."""
+
+    def evaluate(self, sample, dataset, run):
+        _, encoded = sample.networks()["encoder"]
+        return {"length": float(np.mean(encoded(sample(8, seed=0)) ** 2))}
+
+
 class RelativeLoss(parts.Wasserstein):
     """Takes scores relative to the batch's mean."""
 

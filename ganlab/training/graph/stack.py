@@ -173,7 +173,7 @@ class ConstraintStack:
 
     def check_counted(self) -> None:
         """Refuses lazy penalties where an update may be left out: it could be the one that has them, each time."""
-        for name, constraint in self._named():
+        for constraint in self.constraints:
             if constraint.every > 1 and type(constraint).generator_penalty is not Constraint.generator_penalty:
                 raise IncompatibleError(
                     f"{selector_of(constraint)} in {self.kind} computes its penalty in one of {constraint.every} "

@@ -77,12 +77,16 @@ class Reporter:
             self._now.failures[test] = _message(report)
         elif report.skipped:
             self._now.skipped[test] = str(report.longrepr[2]).removeprefix("Skipped: ")
+            if getattr(getattr(classes[kind], test, None), "comes_first", False):
+                self._now.reason = self._now.skipped[test]
         elif report.when == "call":
             self._now.passed += 1
 
     def finish(self) -> None:
         """Writes the line of the component that was tested last."""
         if self._now is not None:
+            if self._now.reason and self._now.status == "passed":  # all else depends on what was skipped
+                self._now.status = "not checked"
             self._now.seconds = round(time.monotonic() - self._began, 1)
             write_row(self._now, self._report)
             self._now = None

@@ -29,8 +29,8 @@ class _Samples:
         classes: How many classes it distinguishes; None for an unconditional one.
     """
 
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset, self.classes = dataset, dataset.classes
+    def __init__(self, dataset: Dataset, further: dict[str, Any]) -> None:
+        self._dataset, self._further, self.classes = dataset, further, dataset.classes
 
     def __call__(
         self,
@@ -67,13 +67,13 @@ class _Samples:
         }
 
     def networks(self) -> dict[str, Any]:
-        """A way back from examples to sources, all zero, where there are sources."""
+        """The author's, and a way back from examples to sources, all zero, where there are sources."""
         if (shape := self._dataset.source_shape) is None:
-            return {}
+            return _Networks(self._further)
         x = keras.Input(self._dataset.sample_shape)
         made = keras.layers.Dense(math.prod(shape), kernel_initializer="zeros")(keras.layers.Flatten()(x))
         model = keras.Model(x, keras.layers.Reshape(shape)(made))
-        return {"back": (model, lambda rows: model(rows).numpy())}
+        return _Networks(back=(model, lambda rows: model(rows).numpy()), **self._further)
 
     def _of_classes(self, labels: Sequence[int] | np.ndarray) -> list[int]:
         """The number of an example of each class, or of any where the dataset's first have none of it."""
@@ -82,6 +82,13 @@ class _Samples:
         having = {label: np.flatnonzero(labels_of_data == label) for label in set(labels)}
         rows = [having[label] for label in labels]
         return [int(own[i % len(own)]) if len(own) else 0 for i, own in enumerate(rows)]
+
+
+class _Networks(dict[str, Any]):
+    """Networks by name, of which an architecture may have others."""
+
+    def __missing__(self, name: str) -> Any:
+        raise IncompatibleError(f"It calls the network {name!r}: return it from the method networks(self).")
 
 
 class EvaluatorConformance(Conformance):
@@ -102,6 +109,10 @@ class EvaluatorConformance(Conformance):
         """The data to evaluate on: four Gaussians in the plane; override it if the evaluator needs other data."""
         return parts.dataset(self.sample_shape or (2,))
 
+    def networks(self) -> dict[str, Any]:
+        """What `sample.networks()` returns, beside the kit's "back"; override it if the evaluator calls others."""
+        return {}
+
     def _accepted(self) -> Dataset:
         """The dataset, or small images if the evaluator refuses it and the author chose no other."""
         own = self.dataset()
@@ -119,13 +130,13 @@ class EvaluatorConformance(Conformance):
         try:
             return self._evaluated(self.once("dataset", self._accepted))
         except IncompatibleError as error:
-            pytest.skip(f"It does not accept the kit's dataset: {error} Override dataset(self) with one it accepts.")
+            pytest.skip(f"It does not accept the kit's samples: {error} Override dataset(self) with data it accepts.")
 
     def _evaluated(self, dataset: Dataset) -> dict[str, float]:
         evaluator = self.make()
 
         with plugin_code(type(evaluator).__name__, "evaluate"):
-            return evaluator.evaluate(_Samples(dataset), dataset, None)
+            return evaluator.evaluate(_Samples(dataset, self.networks()), dataset, None)
 
     @check(first=True)
     def test_figures_have_names_and_are_finite(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -12,6 +13,8 @@ import tensorflow as tf
 from ganlab import Architecture, Batch, Constraint, Loss
 from ganlab.commands import plugin_code
 from ganlab.engine import Draws, Log, ReplicaView, TrainingState, has_own, noise, optional
+from ganlab.errors import GanlabError, PluginError
+from ganlab_verify import lab
 from ganlab_verify.lab import FLOOR
 from ganlab_verify.testing import parts
 from ganlab_verify.testing.conformance import check, fail
@@ -21,6 +24,16 @@ _REAL = np.array([-30.0, -2.0, -0.5, 0.0, 0.5, 2.0, 30.0], np.float32)
 _FAKE = np.array([0.3, 20.0, 1.0, 0.0, -1.0, -20.0, -0.1], np.float32)
 _CLASSES = 4
 _METHODS = ("critic", "generator")
+
+
+class _Noted(dict[str, Any]):
+    """Networks by name; notes the first name that is none of theirs."""
+
+    unknown = ""
+
+    def __missing__(self, name: str) -> Any:
+        self.unknown = self.unknown or str(name)
+        raise KeyError(name)
 
 
 class LossConformance(TrainedConformance):
@@ -48,8 +61,13 @@ class LossConformance(TrainedConformance):
         loss, dataset = self.make(), parts.Given(parts.dataset(self.sample_shape))
         if (architecture := self.architecture()) is not None:
             return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
-        if has_own(loss, "scores") or any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
-            pytest.skip("It calls networks by name: return an architecture that has them from the method architecture.")
+        if has_own(loss, "scores") or self.once("unknown", self._unknown):
+            name = self.once("unknown", self._unknown)
+            called = f"calls the network {name!r}" if name else "has a critic of other inputs than examples (`scores`)"
+            pytest.skip(f"It {called}: return an architecture for it from the method architecture.")
+        return self._of_kit(loss, dataset)
+
+    def _of_kit(self, loss: Loss, dataset: parts.Given) -> dict[str, Any]:
         if not (loss.labels or loss.outputs):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
             # A loss without a critic compares batches: there is nothing to constrain, and there are no scores.
@@ -58,10 +76,30 @@ class LossConformance(TrainedConformance):
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
         return {"loss": loss, "architecture": networks, "dataset": parts.Given(parts.LabelledPoints(self.sample_shape))}
 
+    def _unknown(self) -> str:
+        """The first network that it calls by name and the kit does not have; empty if there is none."""
+        loss = self.make()
+        if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
+            return ""
+        made = self._of_kit(loss, parts.Given(parts.dataset(self.sample_shape)))
+        state, noted = TrainingState(lab.experiment(**{"constraints": [], **made})), _Noted()
+        with contextlib.suppress(GanlabError):  # the tests tell of other mistakes
+            self._of(loss, tf.constant(_REAL), tf.constant(_FAKE), state=state, noted=noted)
+        return noted.unknown
+
     def _losses(self, real: np.ndarray = _REAL, fake: np.ndarray = _FAKE, changed: float = 0.0) -> dict[str, tf.Tensor]:
         return self._of(self.make(), tf.constant(real), tf.constant(fake), changed)
 
-    def _of(self, loss: Loss, real: tf.Tensor, fake: tf.Tensor, changed: float = 0.0) -> dict[str, tf.Tensor]:
+    def _of(
+        self,
+        loss: Loss,
+        real: tf.Tensor,
+        fake: tf.Tensor,
+        changed: float = 0.0,
+        *,
+        state: TrainingState | None = None,
+        noted: _Noted | None = None,
+    ) -> dict[str, tf.Tensor]:
         """Both losses, of one replica's scores and of outputs that are the same for a row in every call.
 
         Args:
@@ -69,39 +107,53 @@ class LossConformance(TrainedConformance):
             real: Scores of real examples.
             fake: Scores of samples.
             changed: What is added to the last row of every other output, and of the examples.
+            state: Has the networks that it may call; by default those of its experiment.
+            noted: Takes the networks, and notes a name that is none of them.
         """
         rows = int(real.shape[0])
         draws = Draws(0, rows, tf.constant(0, tf.int64), tf.constant(0, tf.int32))
-        batch, state = (
-            self._batch(loss, rows, changed),
-            {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()},
-        )
+        batch = self._batch(loss, rows, changed)
+        values = {k: tf.convert_to_tensor(v) for k, v in loss.initial_state().items()}
         name, scores = (
             type(loss).__name__,
             {"critic": [real, fake], "generator": [fake, *([real] if loss.pairs else [])]},
         )
         if not has_own(loss, "critic"):
             scores = {"generator": []}
-        networks, losses = self._networks(loss, draws), {}
+        networks: Mapping[str, Any] = self._networks(loss, draws, state)
+        if noted is not None:
+            noted.update(networks)
+            networks = noted
+        losses = {}
         for method, given in scores.items():
             view = ReplicaView(name, noise.CRITIC_LOSS, draws, Log(), kind="losses")
             with plugin_code(name, method):
-                others = {"batch": batch, "replica": view, "state": state, "networks": networks}
+                others = {"batch": batch, "replica": view, "state": values, "networks": networks}
                 value = optional.call(getattr(loss, method), *given, **others)
                 losses[method] = tf.convert_to_tensor(value)
         return losses
 
-    def _networks(self, loss: Loss, draws: Draws) -> Mapping[str, Any]:
+    def _networks(self, loss: Loss, draws: Draws, state: TrainingState | None) -> Mapping[str, Any]:
         """The networks of its architecture, if it calls some by name."""
         if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
             return {}
-        state = TrainingState(self._experiment(plain=True))
+        state = state or TrainingState(self._experiment(plain=True))
         return state.networks(draws, state.values(), {}, noise.LAYERS)
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
         """One float32 value for each example."""
-        for method, value in self._losses().items():
+        try:
+            losses = self._losses()
+        except PluginError as error:
+            others = sorted({*self.make().outputs} - {"score", "logits"})
+            if not others or self.architecture() is not None:
+                raise
+            pytest.skip(
+                f"The kit's critic gives {', '.join(others)} of 8 numbers. If yours differs, return an "
+                f"architecture from the method architecture: {error}"
+            )
+        for method, value in losses.items():
             if value.shape != _REAL.shape or value.dtype != tf.float32:
                 fail(
                     f"{method} returns the shape {tuple(value.shape)}, {value.dtype.name}, for {len(_REAL)} scores; it "
