@@ -157,6 +157,10 @@ def test_a_file_is_written_and_checked_and_not_believed(tmp_path):
     own.write_text(json.dumps({"tensors": kept}))
     right = call(command.passport, ["check", str(file), "--command", f"cat {own}"], catch_exceptions=False)
     assert (right.exit_code, right.output[:6]) == (0, "Right:")
+    own.write_text(json.dumps({**content, "metadata": {**content["metadata"], "component": "constraints.mine"}}))
+    refused = call(command.passport, ["check", str(own), "--command", "true"])
+    assert "Unknown component constraints.mine" in str(refused.exception)
+    assert "A passport of a plugin's component needs the plugin: --plugin-file." in str(refused.exception)
     content["tensors"]["vectors-3/float64/reduced"] *= 2
     file.write_text(json.dumps(content))
     with pytest.raises(RunError, match="vectors-3/float64/reduced is missing or differs"):
