@@ -168,7 +168,8 @@ def _check_replaceable(address: str) -> set[str]:
     names = set(Remote(_fsspec(address)).sizes())
     pushed = {name for name in names if name in (ARCHIVE, README, CONFIG, INFO) or name.endswith(".safetensors")}
     if others := sorted(names - pushed) or (sorted(names) if ARCHIVE not in names else []):
-        raise RunError(f"{line(address)} has other files: {listed(others, 3)}. Name a new or an empty folder.")
+        shown = listed([line(name) for name in others], 3)
+        raise RunError(f"{line(address)} has other files: {shown}. Name a new or an empty folder.")
     return names
 
 
