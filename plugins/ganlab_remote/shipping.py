@@ -195,7 +195,8 @@ def _place(folder: Path, target: Path) -> None:
 
 def _copy_into(part: Path, folder: Path) -> None:
     for path in folder.iterdir():
-        shutil.copyfile(path, part / path.name)
+        with open_inside(folder, path.name) as source, (part / path.name).open("xb") as target:
+            shutil.copyfileobj(source, target)
 
 
 def _fsspec(address: str) -> str:

@@ -21,7 +21,9 @@ from ganlab.runs import check_place, new_run_path
     multiple=True,
     help="A setting of the twin, for example 'optimizers.adam.learning_rate=1e-4'. May be given several times.",
 )
-@click.option("--runs", type=LocalPath(), help="Folder for the twin, as of 'ganlab run'; by default the run's.")
+@click.option(
+    "--runs", type=LocalPath(file_okay=False), help="Folder for the twin, as of 'ganlab run'; by default the run's."
+)
 @click.option("--name", help="Name of the twin's folder; by default the time, seed and four digits.")
 @run_with_plugins
 @click.pass_context

@@ -108,6 +108,7 @@ def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offer
     parameters = [(command, parameter) for _, command in every_command() for parameter in command.params]
     wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
     wanted.remove(("run", "runs"))  # the folder in which runs are created
+    wanted.remove(("fork", "runs"))
     wanted.remove(("sweep", "runs"))
     wanted.remove(("benchmark", "runs"))
     completed = [(c.name, p.name) for c, p in parameters if completing.completer(c, p) or p._custom_shell_complete]

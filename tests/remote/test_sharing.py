@@ -113,9 +113,9 @@ def test_a_push_that_fails_leaves_the_older_one_in_a_folder(made, monkeypatch):
     shipping._send(older, "zoo/a")
 
     def full(source, target):
-        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        raise OSError(errno.ENOSPC, "No space left on device", target.name)
 
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
     with pytest.raises(RunError, match=r"zoo/a cannot be written: No space .* is what was pushed before"):
         shipping._send(newer, "zoo/a")
     assert contents("zoo/a") == {path.name: path.read_text() for path in older.iterdir()}
