@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import shlex
 import shutil
@@ -166,7 +167,7 @@ def _send(folder: Path, address: str) -> None:
 def _check_replaceable(address: str) -> set[str]:
     """The names of what lies at an address, which must be nothing, or what was pushed there."""
     names = set(Remote(_fsspec(address)).sizes())
-    pushed = {name for name in names if name in (ARCHIVE, README, CONFIG, INFO) or name.endswith(".safetensors")}
+    pushed = {ARCHIVE, README, CONFIG, INFO, *(name for name in names if re.fullmatch(r"[^/]+\.safetensors", name))}
     if others := sorted(names - pushed) or (sorted(names) if ARCHIVE not in names else []):
         shown = listed([line(name) for name in others], 3)
         raise RunError(f"{line(address)} has other files: {shown}. Name a new or an empty folder.")
