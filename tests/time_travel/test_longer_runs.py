@@ -134,7 +134,8 @@ def test_a_fork_that_is_only_longer_is_replayed_from_its_first_steps(longer, tmp
 def test_steps_before_a_fork_with_other_settings_are_refused_and_their_run_is_named(longer, tmp_path):
     run, _ = longer
     twin = run.fork(tmp_path / "twin", at=12, params=["constraints.gradient_penalty.weight=1.0"])
-    message = rf"forked from {run.path} with changes at step 12.* up to 12 cannot .*Try: ganlab replay {run.path} --step 8"
+    command = f"ganlab replay {run.path} --step 8"
+    message = f"forked from {run.path} with changes at step 12.* up to 12 cannot .*Try: {command}"
     with pytest.raises(ganlab.RunError, match=message):
         twin.replay(8)
     # A fork of the fork shares that past.
