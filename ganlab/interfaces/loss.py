@@ -93,10 +93,10 @@ class Loss:
 
     @takes_optional
     def judged(self, name: str, batch: Batch, networks: Mapping[str, Network]) -> tuple[tf.Tensor, tf.Tensor] | None:
-        """What a further network of the critic's side tells apart, where that is not the batch's examples and samples.
+        """The real and the fake rows of a further critic, if they are not the batch's examples and samples.
 
-        A critic of sources, for example, has its slopes there: its constraints, in `experiment.network_constraints`,
-        get these as their batch's `real` and `fake`. No gradient goes through them.
+        CycleGAN's second critic, for example, scores sources. Its constraints, in `experiment.network_constraints`, get
+        these rows as `batch.real` and `batch.fake`, and so act where it is trained. No gradient flows through them.
 
         Args:
             name: The network's.
@@ -104,7 +104,7 @@ class Loss:
             networks: All networks by name. Optional parameter: `replica`.
 
         Returns:
-            What it is to score high and low, `(local_batch, ...)` each; None for the batch's own.
+            The rows to score high and those to score low, `(local_batch, ...)` each; None for the batch's own.
         """
         return None
 

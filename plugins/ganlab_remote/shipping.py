@@ -7,7 +7,7 @@ import re
 import secrets
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +128,13 @@ def _copy(run: Path, copy: Path, steps: set[int]) -> None:
     for step in steps:
         top = run / CHECKPOINTS / f"step-{step:08d}"
         names += [Path(at, name).relative_to(run).as_posix() for at, _, files in walk(top) for name in files]
+    _copy_files(run, names, copy)
+
+
+def _copy_files(folder: Path, names: Iterable[str], copy: Path) -> None:
     for name in names:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        with open_inside(run, name) as source, (copy / name).open("xb") as target:
+        with open_inside(folder, name) as source, (copy / name).open("xb") as target:
             shutil.copyfileobj(source, target)
 
 
@@ -175,10 +179,11 @@ def _check_replaceable(address: str) -> set[str]:
 
 
 def _place(folder: Path, target: Path) -> None:
-    """Copies a folder to a path, whole or not at all, where an older one stays until then."""
+    """Copies a folder to a path, whole or not at all; an older one stays until then."""
+    names = [path.name for path in folder.iterdir()]
     if not (target.is_dir() and any(target.iterdir())):
         with new_folder(target) as part:
-            _copy_into(part, folder)
+            _copy_files(folder, names, part)
         return
     token = secrets.token_hex(4)
     fresh, old = (target.with_name(f".{target.name}.{word}-{token}") for word in ("after", "before"))
@@ -188,16 +193,10 @@ def _place(folder: Path, target: Path) -> None:
         return RunError(f"{line(target)} cannot be written: {why}. What is there is what was pushed before.")
 
     with new_folder(fresh, refused) as part:
-        _copy_into(part, folder)
+        _copy_files(folder, names, part)
     target.rename(old)
     fresh.rename(target)
     shutil.rmtree(old)
-
-
-def _copy_into(part: Path, folder: Path) -> None:
-    for path in folder.iterdir():
-        with open_inside(folder, path.name) as source, (part / path.name).open("xb") as target:
-            shutil.copyfileobj(source, target)
 
 
 def _fsspec(address: str) -> str:

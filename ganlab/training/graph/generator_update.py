@@ -29,7 +29,7 @@ class GeneratorUpdate(Update):
         super().__init__(experiment, state, size=experiment.generator_batch, compiled=compiled, shared=shared)
         if experiment.turn.waits:
             for player in self.players:
-                player.stack.check_counted()
+                player.stack.check_not_lazy()
 
     def __call__(self, step: tf.Tensor, data: Tensors, ahead: Ahead | None = None) -> tuple[list[Metric], tf.Tensor]:
         """Trains the generator once; called in a replica's context with its rows and the number of its updates done.

@@ -72,7 +72,7 @@ class LossCalls:
     def judged(
         self, name: str, batch: Batch, networks: Mapping[str, NetworkFunction], draws: Draws
     ) -> tuple[tf.Tensor, tf.Tensor] | None:
-        """What a further network of the critic's side tells apart; None for the batch's examples and samples."""
+        """The real and the fake rows of a further critic; None for the batch's examples and samples."""
         with plugin_code(self._selector, "judged"):
             given = optional.call(self.loss.judged, name, batch, networks, replica=self._view(CRITIC, draws, None))
             if given is None:

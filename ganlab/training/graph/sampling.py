@@ -222,8 +222,8 @@ class Scorer:
         """
         if not self.of_examples:
             raise IncompatibleError(
-                f"The critic {self._state.critic.network.model.name!r} has inputs beside examples, or others: "
-                "certificates and diagnostics that score examples are of critics of examples alone."
+                f"The critic {self._state.critic.network.model.name!r} takes more than examples, or other inputs: "
+                "certificates, and diagnostics that score examples, need a critic of examples alone."
             )
         with self._state.timed():
             data = {} if labels is None else {"labels": labels}

@@ -171,8 +171,8 @@ class ConstraintStack:
             )
         return _as_float32(f"Constraint {name} returned a penalty", value)
 
-    def check_counted(self) -> None:
-        """Refuses lazy penalties where an update may be left out: it could be the one that has them, each time."""
+    def check_not_lazy(self) -> None:
+        """Refuses lazy penalties where updates may be left out: it could be those with the penalty each time."""
         for constraint in self.constraints:
             if constraint.every > 1 and type(constraint).generator_penalty is not Constraint.generator_penalty:
                 raise IncompatibleError(

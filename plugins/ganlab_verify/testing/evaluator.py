@@ -110,7 +110,7 @@ class EvaluatorConformance(Conformance):
         return parts.dataset(self.sample_shape or (2,))
 
     def networks(self) -> dict[str, Any]:
-        """What `sample.networks()` returns, beside the kit's "back"; override it if the evaluator calls others."""
+        """Further networks for `sample.networks()`; override it if the evaluator calls some by name."""
         return {}
 
     def _accepted(self) -> Dataset:
