@@ -267,7 +267,7 @@ def test_diagnostics_see_samples_of_the_update_that_comes_next():
     assert all(np.abs(gradient).max() > 0 for gradient in seen["gradients"].values())
 
     paired = small(0, **parts(PAIRED, diagnostics=[Fakes()]))
-    with pytest.raises(ganlab.errors.IncompatibleError, match="has inputs beside examples"):
+    with pytest.raises(ganlab.errors.IncompatibleError, match="takes more than examples, or other inputs"):
         DiagnosticSchedule(paired, TrainingState(paired)).check()
 
 
