@@ -1,12 +1,12 @@
 """Chooses the long tests (`slow`, `conformance`, `tpu_check`) that a change needs, for `.ci/run`.
 
     python tools/affected.py        # for this branch, uncommitted changes included
-    python tools/affected.py 2      # the second third of all; `all` for all
+    python tools/affected.py 2      # the second sixth of all; `all` for all
 
 Prints the arguments of one pytest command per line, and the reasons to standard error. A test file is near a changed
 file that it imports or names, or whose package its folder mirrors. It is within reach of what these import in turn; the
 code that trains is within reach of every test. All of them run if they fit into LIMIT; otherwise as many of the near
-ones as fit beside a third of the others. The commit decides which third, also where the change is not known.
+ones as fit beside a sixth of the others. The commit decides which sixth, also where the change is not known.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MARKERS = {"conformance": "conformance", "slow": "(slow or tpu_check) and not conformance"}
 # Seconds on two cores, means over all long tests: of a file and of a test in it. LIMIT is for the tests of one change.
 SECONDS, LIMIT = {"conformance": (0, 0.2), "slow": (6, 1.4)}, 840
-# How many processes share all of them: one keeps what it compiled, which took 14 GB for a third of the slow ones.
-GROUPS = {"conformance": 3, "slow": 6}
+# How many parts share all of them, a process for each: one keeps what it compiled, 14 GB for a third of the slow ones.
+PARTS = 6
 # What the tests of a folder are about, unless a package or tool has the folder's name.
 MIRRORS = {
     "archiving": ["ganlab_archive"],
@@ -173,12 +173,12 @@ def affected(changed: list[str], files: list[str]) -> tuple[dict[str, str], dict
 
 
 def choose(near: Iterable[str], within: Iterable[str], seconds: dict[str, float]) -> tuple[list[str], bool]:
-    """The test files to run, and whether a third of the others runs, too."""
+    """The test files to run, and whether a part of the others runs, too."""
     wanted = [*near, *within]
     if wanted and sum(seconds[file] for file in wanted) <= LIMIT:
         return wanted, False
-    # The third of all has a third of what is chosen anyway.
-    chosen, left = [], 1.5 * (LIMIT - sum(seconds.values()) / 3)
+    # A part of all has its share of what is chosen anyway.
+    chosen, left = [], PARTS / (PARTS - 1) * (LIMIT - sum(seconds.values()) / PARTS)
     for file in sorted(near, key=seconds.__getitem__):
         if seconds[file] <= left:
             chosen.append(file)
@@ -217,10 +217,9 @@ def commands(chosen: list[str], part: str | None, counts: dict[str, collections.
             lines.append(f"-m '{expression}' {' '.join(files)}")
         others = counts[marker].total() - sum(counts[marker][file] for file in files)
         if part and others:
-            groups = GROUPS[marker]
-            own = range(groups) if part == "all" else range(groups // 3 * (int(part) - 1), groups // 3 * int(part))
-            splits = [f" --splits {groups} --group {group + 1}" for group in own]
-            for split in splits if others >= groups else [""]:
+            own = range(1, PARTS + 1) if part == "all" else [int(part)]
+            splits = [f" --splits {PARTS} --group {group}" for group in own]
+            for split in splits if others >= PARTS else [""]:
                 lines.append(" ".join([f"-m '{expression}'{split}", *(f"--ignore={file}" for file in files)]))
     return lines
 
@@ -242,10 +241,10 @@ def main() -> int:
     part = None
     if others:
         commit = git("rev-parse", "HEAD")
-        part = str((int(commit[:6], 16) if commit else int(time.strftime("%j"))) % 3 + 1)
+        part = str((int(commit[:6], 16) if commit else int(time.strftime("%j"))) % PARTS + 1)
         needed = sum(seconds[file] for file in near | within)
         why = f"take about {needed:.0f} s, more than {LIMIT}" if needed else "are not known"
-        print(f"Part {part} of 3 of the others: all long tests that this change needs {why}.", file=sys.stderr)
+        print(f"Part {part} of {PARTS} of the others: all long tests that this change needs {why}.", file=sys.stderr)
     print(*commands(chosen, part, counts), sep="\n")
     return 0
 

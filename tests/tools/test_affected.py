@@ -109,26 +109,25 @@ def test_all_run_that_fit(tool):
     assert tool.choose(["near"], ["within"], seconds) == (["near", "within"], False)
 
 
-def test_near_ones_run_beside_a_third_of_the_others_where_not_all_fit(tool):
+def test_near_ones_run_beside_a_part_of_the_others_where_not_all_fit(tool):
     seconds = {f"near {number}": tool.LIMIT / 8 for number in range(10)} | {"within": tool.LIMIT}
     chosen, others = tool.choose(list(seconds)[:10], ["within"], seconds)
     took = sum(seconds[file] for file in chosen)
     assert others
-    assert tool.LIMIT * 7 / 8 < took + (sum(seconds.values()) - took) / 3 <= tool.LIMIT
+    assert tool.LIMIT * 7 / 8 < took + (sum(seconds.values()) - took) / tool.PARTS <= tool.LIMIT
 
 
-def test_a_third_runs_where_the_change_is_unknown(tool):
+def test_a_part_runs_where_the_change_is_unknown(tool):
     assert tool.choose([], [], {"other": 1.0}) == ([], True)
 
 
-def test_commands_name_the_chosen_files_and_leave_them_out_of_the_third(tool):
-    counts = {"conformance": collections.Counter(c=5), "slow": collections.Counter(a=2, b=9)}
+def test_commands_name_the_chosen_files_and_leave_them_out_of_the_part(tool):
+    counts = {"conformance": collections.Counter(c=7), "slow": collections.Counter(a=2, b=9)}
     conformance, slow = tool.MARKERS.values()
     assert tool.commands(["a"], "2", counts) == [
-        f"-m '{conformance}' --splits 3 --group 2",
+        f"-m '{conformance}' --splits 6 --group 2",
         f"-m '{slow}' a",
-        f"-m '{slow}' --splits 6 --group 3 --ignore=a",
-        f"-m '{slow}' --splits 6 --group 4 --ignore=a",
+        f"-m '{slow}' --splits 6 --group 2 --ignore=a",
     ]
-    assert tool.commands([], "all", counts)[3:] == [f"-m '{slow}' --splits 6 --group {n}" for n in range(1, 7)]
+    assert tool.commands([], "all", counts)[6:] == [f"-m '{slow}' --splits 6 --group {n}" for n in range(1, 7)]
     assert tool.commands(["c"], None, counts) == [f"-m '{conformance}' c"]
