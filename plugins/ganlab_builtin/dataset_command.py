@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ganlab_builtin.datasets.image_folder import ImageFolder
 
 FILTERS = ("bilinear", "bicubic", "lanczos3", "lanczos5", "mitchellcubic", "gaussian", "area", "nearest")
-_AT_A_TIME = 64  # images
+_AT_A_TIME, _PIXELS = 64, 2**24  # images, or fewer large ones
 _SHOWN, _POINTS, _OF_A_CLASS, _CLASSES = 64, 1000, 10, 20
 
 
@@ -183,21 +183,22 @@ def _write(images: ImageFolder, folder: Path, shard: int) -> None:
 
     total = int(images.size or 0)
     count = -(-total // shard)
+    together = min(_AT_A_TIME, max(1, _PIXELS // images.sample_shape[0] ** 2))
 
     @tf.function
     def encoded(numbers: tf.Tensor) -> tf.Tensor:
         pixels = tf.cast(tf.round((images.examples(numbers, 0) + 1.0) * 127.5), tf.uint8)
-        return tf.map_fn(tf.io.encode_png, pixels, fn_output_signature=tf.string, parallel_iterations=_AT_A_TIME)
+        return tf.map_fn(tf.io.encode_png, pixels, fn_output_signature=tf.string, parallel_iterations=together)
 
     with click.progressbar(length=total, label="Images", file=sys.stderr) as bar:
         for place in range(count):
             file = folder / f"images-{place:05d}-of-{count:05d}.tfrecord"
             starts = [0]
             with tf.io.TFRecordWriter(str(file)) as writer:
-                for first in range(place * shard, min(total, (place + 1) * shard), _AT_A_TIME):
-                    numbers = np.arange(first, min(first + _AT_A_TIME, total, (place + 1) * shard))
+                for first in range(place * shard, min(total, (place + 1) * shard), together):
+                    numbers = np.arange(first, min(first + together, total, (place + 1) * shard))
                     # Of one length, so that it is traced once.
-                    padded = np.pad(numbers, (0, _AT_A_TIME - len(numbers)), mode="edge")
+                    padded = np.pad(numbers, (0, together - len(numbers)), mode="edge")
                     pictures = encoded(tf.constant(padded)).numpy()[: len(numbers)]
                     for png, label in zip(pictures, _labels(images, numbers), strict=True):
                         record = _record(png, label)
