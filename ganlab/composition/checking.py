@@ -41,6 +41,8 @@ def check_roles(settings: Mapping[str, Any]) -> None:
                 if not isinstance(item, role):
                     makes = isinstance(item, (type, Factory))
                     remedy = "call it, and give what it returns" if makes else f"'ganlab plugins' lists the {kind}"
+                    if role is Dataset and not makes:
+                        remedy += "; an array, a tf.data.Dataset or a sequence of examples is taken, too"
                     raise ConfigError(
                         f"experiment.{setting} is {' '.join(repr(item).split()):.200}, of type {type(item).__name__}; "
                         f"it must be a {called}: {remedy}."

@@ -201,6 +201,7 @@ def test_a_npz_file_of_several_arrays_needs_a_key(save, through_pipeline):
     assert through_pipeline(Arrays(path=path, key="images"), [4], batch=1).shape == (1, 4, 5, 1)
     message = refused(path=path)
     assert message.startswith("datasets.arrays.key = None must name an array of ")
+    assert "\n" not in refused(path=save("odd.npz", **{"a\nError: forged": GREY, "b": GREY}))
     assert "which has images, labels." in message
     assert "Did you mean 'images'?" in refused(path=path, key="image")
     assert "datasets.arrays.key = 'x' is for .npz files" in refused(path=save(x=GREY), key="x")
@@ -257,7 +258,7 @@ def test_images_in_the_upper_half_of_the_range_are_warned_of(save):
 
 def test_masks_of_bytes_are_warned_of(save):
     path = save(a=np.eye(4, dtype=np.uint8)[None])
-    with pytest.warns(UserWarning, match="has bytes of 0 and 1, which are nearly black"):
+    with pytest.warns(UserWarning, match="has bytes from 0 to 1, which are nearly black"):
         Arrays(path=path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -3,7 +3,7 @@ import os
 import numpy as np
 import pytest
 import tensorflow as tf
-from ganlab_builtin.datasets import ImageFolder
+from ganlab_builtin.datasets import ImageFolder, pixels
 from PIL import Image
 
 import ganlab
@@ -84,6 +84,24 @@ def test_every_format_and_number_of_channels_is_read(channels, tmp_path, through
     np.testing.assert_allclose(images, np.broadcast_to(expected[:, None, None], images.shape), atol=2.0)
 
 
+@pytest.mark.parametrize("options", [{"quality": 100}, {"quality": 75}, {"quality": 90, "progressive": True}], ids=str)
+def test_jpeg_files_are_decoded_as_pillow_does(tmp_path, through_pipeline, options):
+    row, column = np.mgrid[:32, :32][..., None] * [1, 2, 5]
+    save(tmp_path / "a.jpg", np.uint8(128 + 100 * np.sin(row / 5 + column / 7)), **options)
+    images = through_pipeline(ImageFolder(path=str(tmp_path), size=32), [0], batch=1)
+    np.testing.assert_allclose((images[0] + 1) * 127.5, np.asarray(Image.open(tmp_path / "a.jpg")), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.gif", "a.jpg"])
+def test_a_picture_that_claims_more_pixels_than_memory_has_is_refused(tmp_path, through_pipeline, name, monkeypatch):
+    monkeypatch.setattr(pixels, "MOST_PIXELS", 8 * 9)
+    save(tmp_path / name, picture(8, 10))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"cannot read or decode .*, or set"):
+        through_pipeline(ImageFolder(path=str(tmp_path), size=8), [0], batch=1)
+    monkeypatch.setattr(pixels, "MOST_PIXELS", 8 * 10)
+    assert through_pipeline(ImageFolder(path=str(tmp_path), size=8), [0], batch=1).shape == (1, 8, 8, 3)
+
+
 def test_a_broken_file_is_named_and_the_others_are_not(tmp_path, through_pipeline):
     for name in ("a", "b", "c", "d"):
         save(tmp_path / f"{name}.png", picture(8, 8))
@@ -120,7 +138,8 @@ def test_one_broken_file_among_thousands_is_named_before_training(tmp_path, thou
         ImageFolder(path=str(tmp_path), size=8)
     assert str(error.value) == (
         f"datasets.image_folder.path = {str(tmp_path)!r} has broken files: 1 of 2000 files cannot be decoded: "
-        "'1234.png'. Fix or remove them, or set datasets.image_folder.skip_broken = True."
+        "'1234.png'. Fix or remove them, or leave them out: datasets.image_folder.skip_broken = True, for "
+        "'ganlab dataset make' --skip-broken."
     )
 
 

@@ -229,6 +229,8 @@ def arguments_of(file):
         ("whole", RANDOM.integers(0, 256, (8, 8, 8)).astype(np.int64), (0.0, 255.0)),
         ("other", np.linspace(-3, 7, 8 * 64).reshape(8, 8, 8), (-3.0, 7.0)),
         ("symmetric", RANDOM.uniform(-1, 1, (8, 8, 8)), None),
+        ("rounded", np.linspace(-1e-9, 1.0000002, 8 * 64).reshape(8, 8, 8), (0.0, 1.0)),
+        ("sixteen", np.linspace(0, 16, 8 * 64).reshape(8, 8, 8), (0.0, 16.0)),
         ("uint8", RANDOM.integers(0, 256, (8, 8, 8), np.uint8), None),
         ("points", RANDOM.normal(size=(9, 2)), None),
         ("spectra", np.linspace(0, 90, 9 * 5).reshape(9, 5), (0.0, 90.0)),

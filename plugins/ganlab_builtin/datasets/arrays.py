@@ -17,6 +17,7 @@ import ganlab
 from ganlab import fingerprints
 from ganlab.bounds import Local
 from ganlab.errors import nearest
+from ganlab.files import line
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.fixed_files import NpyRows
@@ -25,6 +26,7 @@ from ganlab_builtin.datasets.pixels import from_bytes, gather
 _CHUNK_BYTES = 2**24  # the part of a file that is checked at a time
 _MOST_CLASSES = 100_000  # networks have weights for each class; a larger number is a label of another kind
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
+_DARK = 16  # that no byte of an image is above, in sets of 0 and 1, or of 17 levels
 _PLAIN = 10.0  # vectors of numbers up to here are taken as they are
 _COARSE = 1e-3  # the part of a range of values that float32 must tell apart
 
@@ -85,8 +87,9 @@ class Arrays(ganlab.Dataset):
             )
         if not self._bytes:  # plain bytes are always in range
             self._check_values()
-        elif rows.ndim > 2 and next(_chunks(rows))[1].max() == 1:
-            warnings.warn(f"{self._called} has bytes of 0 and 1, which are nearly black: 255 is white.", stacklevel=4)
+        elif rows.ndim > 2 and 0 < (most := next(_chunks(rows))[1].max()) <= _DARK:
+            called = f"{self._called} has bytes from 0 to {most}"
+            warnings.warn(f"{called}, which are nearly black: 255 is white.", stacklevel=4)
         self.sample_shape = (*rows.shape[1:], 1) if rows.ndim == 3 else rows.shape[1:]
         self.size = len(rows)
 
@@ -243,12 +246,13 @@ def bounds(rows: Any) -> dict[str, float]:
     least, most = np.min(extremes, initial=np.inf), np.max(extremes, initial=-np.inf)
     if not least < most or not np.isfinite([least, most]).all():
         return {}
-    as_they_are = max(-least, most) <= _PLAIN if rows.ndim == 2 else -1 <= least < 0 and most <= 1
+    as_they_are = max(-least, most) <= _PLAIN if rows.ndim == 2 else -1 <= least < -_ROUNDING and most <= 1
     if rows.dtype.kind == "f" and as_they_are:
         return {}
-    usual = [pair for pair in ((0.0, 1.0), (0.0, 255.0)) if pair[0] <= least and most <= pair[1]]
-    low, high = usual[0] if usual and rows.ndim > 2 else (float(least), float(most))
-    return {"low": low, "high": high}
+    for high, half in ((1.0, 0.0), (255.0, 127.5)):  # less than half of 255 has another white
+        if rows.ndim > 2 and -_ROUNDING * high <= least and half < most <= (1 + _ROUNDING) * high:
+            return {"low": 0.0, "high": high}
+    return {"low": float(least), "high": float(most)}
 
 
 def _above(rows: np.ndarray, low: float) -> np.ndarray:
@@ -326,7 +330,5 @@ def _chosen(path: str, parameter: str, name: str | None, names: list[str], besid
     others = [other for other in names if other != beside]
     if name is None and len(others) == 1:
         return others[0]
-    hint = nearest(name, names) if name else " Set it to one of them."
-    raise refusal(
-        "arrays", parameter, name, f"must name an array of {path!r}, which has {', '.join(names) or 'none'}.{hint}"
-    )
+    hint, there = nearest(name, names) if name else " Set it to one of them.", line(", ".join(names)) or "none"
+    raise refusal("arrays", parameter, name, f"must name an array of {path!r}, which has {there}.{hint}")

@@ -14,7 +14,7 @@ from ganlab.files import line
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.broken_files import suspicious, undecodable
 from ganlab_builtin.datasets.checks import existing, refusal
-from ganlab_builtin.datasets.pixels import from_bytes, square
+from ganlab_builtin.datasets.pixels import MOST_PIXELS, decoded, from_bytes, square
 
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif")
 _PARALLEL = 16  # files in work at a time; more were not faster
@@ -77,7 +77,10 @@ class ImageFolder(ganlab.Dataset):
         if broken:
             problem = f"{self.skipped} of {len(files)} files cannot be decoded: {_listed(broken)}."
             if not skip_broken:
-                remedy = "Fix or remove them, or set datasets.image_folder.skip_broken = True."
+                remedy = (
+                    "Fix or remove them, or leave them out: datasets.image_folder.skip_broken = True, for "
+                    "'ganlab dataset make' --skip-broken."
+                )
                 raise refusal("image_folder", "path", path, f"has broken files: {problem} {remedy}")
             if self.skipped == len(files):
                 raise refusal("image_folder", "path", path, f"has no file to train on: {problem}")
@@ -118,8 +121,8 @@ class ImageFolder(ganlab.Dataset):
             [
                 "datasets.image_folder: cannot read or decode ",
                 tf.strings.reduce_join(failed[:3], separator=", "),
-                ". Each must be a whole PNG, JPEG, BMP or GIF file; fix it, take it out of the folder, or set "
-                "datasets.image_folder.skip_broken = True.",
+                f". Each must be a whole PNG, JPEG, BMP or GIF file of at most {MOST_PIXELS:,} pixels; fix it, take it "
+                "out of the folder, or set datasets.image_folder.skip_broken = True.",
             ]
         )
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(came), [message])]):
@@ -142,8 +145,7 @@ class ImageFolder(ganlab.Dataset):
         size, _, channels = self.sample_shape
         # With the file's own channels, because requesting others is an error for some formats (BMP).
         data = tf.io.read_file(path)
-        pixels = tf.io.decode_image(data, expand_animations=False)
-        pixels = _coloured(tf.ensure_shape(pixels, (None, None, None)), data)
+        pixels = _coloured(decoded(data), data)
         grey = tf.shape(pixels)[-1] < 3  # grey, or grey and alpha
         if channels == 3:
             pixels = tf.cond(grey, lambda: tf.repeat(pixels[..., :1], 3, axis=-1), lambda: pixels[..., :3])
@@ -167,7 +169,7 @@ def _coloured(pixels: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
 
 def _side_of(file: Path) -> int:
     try:
-        pixels = tf.io.decode_image(tf.io.read_file(os.fspath(file)), expand_animations=False)
+        pixels = decoded(tf.io.read_file(os.fspath(file)))
     except tf.errors.OpError as error:
         said = f"{line(file)} cannot be decoded: {line(error.message)}"
         raise ganlab.ConfigError(f"datasets.image_folder: {said}") from None

@@ -8,6 +8,9 @@ import numpy as np
 
 from ganlab.lazy import tensorflow as tf
 
+# Of a picture: one of a few kilobytes may claim billions.
+MOST_PIXELS = 1 << 26
+
 
 def gather(
     read: Callable[[np.ndarray], np.ndarray], numbers: tf.Tensor, shape: tuple[int | None, ...], dtype: type[np.generic]
@@ -30,6 +33,41 @@ def gather(
     # Not stateful: reading is a pure function of the numbers, and TensorFlow may treat it so.
     values = tf.numpy_function(rows, [numbers], tf.as_dtype(dtype), stateful=False)
     return tf.ensure_shape(values, shape)
+
+
+def decoded(data: tf.Tensor) -> tf.Tensor:
+    """The pixels of a PNG, JPEG, BMP or GIF file, of an animation the first, `(height, width, channels)` uint8.
+
+    JPEG files by the exact transform, as other libraries decode them: TensorFlow's default is up to 31 levels off.
+
+    Raises:
+        tf.errors.InvalidArgumentError: It cannot be decoded, or has more than `MOST_PIXELS`.
+    """
+    head = tf.cast(tf.io.decode_raw(data, tf.uint8, fixed_length=24), tf.int64)
+
+    def at_most(pixels: tf.Tensor) -> tf.Tensor:
+        rule = f"A picture has more than {MOST_PIXELS:,} pixels. Shrink it."
+        with tf.control_dependencies([tf.debugging.Assert(pixels <= MOST_PIXELS, [rule])]):
+            return tf.identity(data)
+
+    def jpeg() -> tf.Tensor:
+        height, width, _ = tf.unstack(tf.cast(tf.io.extract_jpeg_shape(data), tf.int64))
+        return tf.io.decode_jpeg(at_most(height * width), dct_method="INTEGER_ACCURATE")
+
+    def other() -> tf.Tensor:  # a BMP file is as large as its picture
+        png = _number(head[19:15:-1]) * _number(head[23:19:-1])
+        gif = _number(head[6:8]) * _number(head[8:10])
+        begins = [tf.reduce_all(head[:3] == [*first]) for first in (b"\x89PN", b"GIF")]
+        pixels = tf.where(begins[0], png, tf.where(begins[1], gif, 0))
+        return tf.io.decode_image(at_most(pixels), expand_animations=False)
+
+    pixels = tf.cond(tf.reduce_all(head[:2] == [0xFF, 0xD8]), jpeg, other)
+    return tf.ensure_shape(pixels, (None, None, None))
+
+
+def _number(digits: tf.Tensor) -> tf.Tensor:
+    """The number with these bytes, the least first."""
+    return tf.reduce_sum(digits * 256 ** tf.range(digits.shape[0], dtype=tf.int64))
 
 
 def from_bytes(images: tf.Tensor) -> tf.Tensor:

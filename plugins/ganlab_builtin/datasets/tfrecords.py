@@ -16,7 +16,7 @@ from ganlab.bounds import Ge, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import existing, refusal
 from ganlab_builtin.datasets.fixed_files import changed, stamp
-from ganlab_builtin.datasets.pixels import from_bytes
+from ganlab_builtin.datasets.pixels import decoded, from_bytes
 
 IMAGE, LABEL, ABOUT, INDEX = "image/encoded", "image/class/label", "dataset.json", ".index.npy"
 _PATTERNS = ("*.tfrecord", "*.tfrecord-*", "*.tfrecords")
@@ -129,8 +129,7 @@ class TFRecords(ganlab.Dataset):
 
     def _decoded(self, record: tf.Tensor) -> tf.Tensor:
         parsed = tf.io.parse_single_example(record, {self._image: tf.io.FixedLenFeature([], tf.string)})
-        image = tf.io.decode_image(parsed[self._image], expand_animations=False)
-        return tf.ensure_shape(image, (None, None, None))
+        return decoded(parsed[self._image])
 
     def _starts(self, file: Path) -> np.ndarray:
         """Where each record of a file begins, and where the last one ends."""
