@@ -100,7 +100,7 @@ def _images(folder: Path, side: int | None) -> Dataset:
 def _most(evaluators: Sequence[Any], name: str, size: int | None) -> int | None:
     """How many images evaluators ask for, as far as they say; for the time left alone."""
     wanted = [value for one in evaluators if isinstance(value := getattr(one, name, None), int)]
-    return max(wanted) if len(wanted) == len(evaluators) else size
+    return min([max(wanted), *([size] if size else [])]) if len(wanted) == len(evaluators) else size
 
 
 def _count(dataset: Dataset, counting: Counting) -> None:
@@ -118,7 +118,9 @@ def _count(dataset: Dataset, counting: Counting) -> None:
 
 
 def _drawing(folder: Path, images: Dataset, counting: Counting, evaluator: Any) -> Callable[..., np.ndarray]:
-    """The images as the samples of this evaluator: the first n, in the order of their names."""
+    """The images as the samples of this evaluator, in random order, because names may begin with their classes."""
+    # Not the draw of an evaluator's own seed: of a folder against itself that would take the real images.
+    order = np.random.default_rng([0, 1]).permutation(int(images.size or 0))
 
     def sample(n: int, seed: int, labels: Any = None, *, start: int = 0) -> np.ndarray:
         del seed, labels
@@ -129,8 +131,8 @@ def _drawing(folder: Path, images: Dataset, counting: Counting, evaluator: Any) 
             )
         counting.add(n)
         piece = 500
-        numbers = [tf.range(i, min(i + piece, start + n), dtype=tf.int64) for i in range(start, start + n, piece)]
-        return np.concatenate([np.asarray(images.examples(part, 0)) for part in numbers])
+        numbers = [order[i : min(i + piece, start + n)] for i in range(start, start + n, piece)]
+        return np.concatenate([np.asarray(images.examples(tf.constant(part, tf.int64), 0)) for part in numbers])
 
     return sample
 

@@ -55,6 +55,16 @@ def test_the_figures_are_those_of_the_images(folders):
     assert (found["images"], found["shape"]) == (30, [12, 12, 3])
 
 
+def test_some_images_are_of_all_classes(tmp_path):
+    for i in range(40):
+        (tmp_path / f"{i // 20}").mkdir(exist_ok=True)
+        Image.new("RGB", (4, 4), (250, 250, 250) if i < 20 else (5, 5, 5)).save(tmp_path / f"{i // 20}" / f"{i}.png")
+    half = [option.replace("30", "20") for option in PIXELS]
+    found = json.loads(command("evaluate", "--folder", tmp_path, "--against", tmp_path, "--json", *half))
+    # Twenty of one class would be 46 from the forty, in mean alone.
+    assert found["evaluation"]["published_scores/frechet_distance"] < 10
+
+
 def test_a_table_says_what_was_measured(folders):
     root, _ = folders
     said = command("evaluate", "--folder", root / "fake", "--against", root / "real", "--size", 8, *PIXELS)
