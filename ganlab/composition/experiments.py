@@ -26,7 +26,7 @@ from ganlab.interfaces import (
     Schedule,
 )
 from ganlab.interfaces.loss import has_own
-from ganlab.plugins.annotations import annotation
+from ganlab.plugins.annotations import annotation, without_numpy
 from ganlab.plugins.recipes import Recipe, described, unique_names
 
 if TYPE_CHECKING:
@@ -255,8 +255,9 @@ def _validated(make: Callable[_Settings, Experiment]) -> Callable[_Settings, Exp
 
     @functools.wraps(make, updated=())
     def experiment(*none: _Settings.args, **settings: _Settings.kwargs) -> Experiment:
-        check_settings(settings)
-        unchecked = make(*none, **completed(settings))
+        given = {name: without_numpy(value) for name, value in settings.items()}
+        check_settings(given)
+        unchecked = make(*none, **completed(given))
         parts = {each.name: getattr(unchecked, each.name) for each in fields(unchecked)}
         check_settings(parts)
         check_roles(parts)

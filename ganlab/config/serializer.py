@@ -16,6 +16,7 @@ from ganlab.config.resolver import Resolver
 from ganlab.config.summary import summary
 from ganlab.errors import ConfigError
 from ganlab.plugins import manager as plugins
+from ganlab.plugins.annotations import without_numpy
 from ganlab.plugins.recipes import Recipe
 
 Scalar = bool | int | float | str
@@ -91,8 +92,7 @@ class _Marks:
             return type(value)(self.placed(item) for item in value)
         if type(value) is dict and all(type(key) in _PLAIN for key in value):
             return {self.placed(key): self.placed(item) for key, item in value.items()}
-        if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-            value = value.item()
+        value = without_numpy(value)
         if isinstance(value, os.PathLike):
             value = os.fspath(value)
         if type(value) in (*_PLAIN, Macro) and value == value:  # NaN has no literal

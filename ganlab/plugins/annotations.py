@@ -67,15 +67,20 @@ def takes_number(make: Callable[..., Any], parameter: str) -> bool:
     return hint is float or float in typing.get_args(hint)
 
 
-def takes_text_alone(make: Callable[..., Any], parameter: str) -> bool:
-    """Whether a parameter is annotated as a text, or a text or None."""
+def takes_alone(make: Callable[..., Any], parameter: str, kind: type) -> bool:
+    """Whether a parameter is annotated as of a type, or as of it or None."""
     hint = annotation(make, parameter)
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
-    return {_plain(each) for each in (typing.get_args(hint) if union else [hint])} - {type(None)} == {str}
+    return {_plain(each) for each in (typing.get_args(hint) if union else [hint])} - {type(None)} == {kind}
 
 
 def _plain(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+
+
+def without_numpy(value: Any) -> Any:
+    """A number of numpy as one of Python, whose type is checked and recorded; any other value is returned as it is."""
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 else value
 
 
 def resolve(hint: Any, make: Callable[..., Any]) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ganlab.errors import nearest
 from ganlab.plugins.manager import component, current
-from ganlab.plugins.recipes import Factory
 
 
-def by_name(kind: str) -> tuple[Callable[[str], Factory], Callable[[], list[str]]]:
+def by_name(kind: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a kind's module: names of classes and functions, and those of experiment files."""
 
     def offered() -> dict[str, str]:
@@ -20,7 +20,9 @@ def by_name(kind: str) -> tuple[Callable[[str], Factory], Callable[[], list[str]
                 names.setdefault(called if called.isidentifier() and called[0] != "_" else name, name)
         return names
 
-    def get(name: str) -> Factory:
+    def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(offered())
         names = {} if name.startswith("_") else offered()
         registered = names.get(name, name)
         if registered not in names.values():

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ganlab.errors import ConfigError, nearest
+from ganlab.interfaces import Dataset
 from ganlab.interfaces.schedule import Schedule
-from ganlab.plugins.annotations import broken_bound, takes_number, takes_text_alone, type_name
+from ganlab.plugins.annotations import broken_bound, takes_alone, takes_number, type_name, without_numpy
 from ganlab.plugins.machines import name_all
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.scheduled import follow, starts
@@ -61,7 +62,7 @@ class Factory:
         """Makes the component and records its recipe."""
         selector = f"{self.kind}.{self.name}"
         _check_names(selector, self.signature.parameters, arguments)
-        arguments = {name: _text(self.make, selector, name, value) for name, value in arguments.items()}
+        arguments = {name: _taken(self.make, selector, name, value) for name, value in arguments.items()}
         schedules = {
             name: value
             for name, value in arguments.items()
@@ -98,9 +99,15 @@ class Factory:
         return f"<ganlab component {self.kind}.{self.name}>"
 
 
-def _text(make: Callable[..., Any], selector: str, name: str, value: Any) -> Any:
-    """A path as a text, where a parameter takes a text; anything else that is not one is refused."""
-    if value is None or isinstance(value, str) or not takes_text_alone(make, name):
+def _taken(make: Callable[..., Any], selector: str, name: str, value: Any) -> Any:
+    """A number of numpy as one of Python, and a path as a text; what is no text or no dataset is refused for one."""
+    value = without_numpy(value)
+    if hasattr(value, "shape") and takes_alone(make, name, Dataset):
+        raise ConfigError(
+            f"{selector}.{name} is an array of shape {tuple(value.shape)}, and must be a ganlab.Dataset. Save it with "
+            "numpy.save, and give ganlab.datasets.Arrays(path=...)."
+        )
+    if value is None or isinstance(value, str) or not takes_alone(make, name, str):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)

@@ -8,6 +8,7 @@ import ganlab
 from ganlab import config
 from ganlab.architectures import MLP
 from ganlab.constraints import WeightClipping
+from ganlab.evaluators import FeatureLikelihood
 from ganlab.losses import Sinkhorn
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
@@ -49,6 +50,21 @@ def test_parts_that_python_leaves_out_have_the_same(cpus):
     ]
     without = ganlab.experiment(dataset=np.zeros((4, 2)), architecture=MLP(), loss=Sinkhorn())
     assert without.critic_optimizer is None
+
+
+def test_numbers_of_numpy_are_numbers(cpus):
+    given = {"steps": np.arange(8)[7], "seed": np.int64(3), "ema_decay": np.float32(0.5), "batch_size": np.int32(2)}
+    made = ganlab.experiment(dataset=np.zeros((4, 2)), architecture=MLP(width=np.int64(16)), **given)
+    assert made.recipe.arguments["architecture"].arguments == {"width": 16}
+    assert [type(getattr(made, name)) for name in given] == [int, int, float, int]
+    assert made.replace(steps=np.int64(5)).steps == 5
+
+
+def test_an_array_for_a_parameter_that_takes_a_dataset_is_refused_with_a_way_to_give_it(cpus):
+    with pytest.raises(
+        ganlab.ConfigError, match=r"fld\.held_out is an array of shape \(4, 2\).*datasets\.Arrays\(path"
+    ):
+        FeatureLikelihood(held_out=np.zeros((4, 2)))
 
 
 def test_a_file_becomes_an_experiment_that_can_be_changed(tmp_path, cpus):

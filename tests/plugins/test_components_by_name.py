@@ -29,7 +29,7 @@ def test_names_and_stubs_are_those_of_the_registry(kind):
     assert module is importlib.import_module(f"ganlab.{kind}")
     components = [one for (of, _), one in manager.current().components.items() if of == kind]
     made = {one.factory.make.__name__: one for one in components}
-    assert dir(module) == sorted(made)
+    assert dir(module) == module.__all__ == sorted(made)
     assert len(made) == len(components)
     for name, one in made.items():
         assert getattr(module, name) is getattr(module, one.name) is ganlab.component(kind, one.name)
