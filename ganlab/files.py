@@ -8,7 +8,17 @@ from ganlab.support.atomic import check_free, new_file, scratch_folder, write_te
 from ganlab.support.collector import collect_rarely
 from ganlab.support.full_disk import is_full, is_full_disk
 from ganlab.support.locking import locked_folder
-from ganlab.support.paths import as_name, check_links, is_name, local, open_inside, open_regular, read_inside, walk
+from ganlab.support.paths import (
+    as_name,
+    check_links,
+    is_name,
+    local,
+    open_inside,
+    open_regular,
+    open_stored,
+    read_inside,
+    walk,
+)
 from ganlab.support.processes import run_process
 from ganlab.support.signals import orderly_end
 from ganlab.support.strict_json import read_json
@@ -28,6 +38,7 @@ __all__ = [
     "new_file",
     "open_inside",
     "open_regular",
+    "open_stored",
     "orderly_end",
     "read_inside",
     "read_json",

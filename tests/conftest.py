@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ganlab.plugins import machines
 from ganlab.plugins import manager as plugins
 from ganlab.support.collector import collect_rarely
 
@@ -31,6 +32,12 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 def cpus(ganlab_cpus):
     """The names of four logical CPUs for replicas, from the pytest plugin that ganlab ships."""
     return ganlab_cpus
+
+
+@pytest.fixture(autouse=True)
+def users_own_machines(monkeypatch):
+    """Experiments name machines again, after a test that resumed a sweep in this process."""
+    monkeypatch.setattr(machines, "_are_the_users", True)
 
 
 @pytest.fixture

@@ -15,11 +15,24 @@ from ganlab.plugins.annotations import annotation
 VARIABLE = "GANLAB_MACHINES"
 # What stands for this machine.
 _HERE = ("", "local")
+# Whether experiments name machines for the user.
+_are_the_users = True
 
 
 def is_named(machine: str) -> bool:
     """Whether a machine is this one, or the user has named it."""
     return machine in (*_HERE, *os.environ.get(VARIABLE, "").split())
+
+
+def distrust() -> None:
+    """From now on no experiment names a machine: a sweep's or a benchmark's folder decides which ones are read."""
+    global _are_the_users
+    _are_the_users = False
+
+
+def are_named_by(is_data: bool) -> bool:
+    """Whether an experiment's line is the user's word, and not that of a file in a folder that may be a stranger's."""
+    return _are_the_users and not is_data
 
 
 def name(machine: str) -> None:

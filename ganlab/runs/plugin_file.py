@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ganlab.errors import GanlabError, NotNamedError, PluginError
+from ganlab.plugins import machines
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.discovery import is_data
 from ganlab.runs.info import read_info
@@ -32,7 +33,7 @@ def recorded() -> tuple[str | None, str | None]:
 
 
 def confirmed(what: str, path: str | None, content: str | None, named: Path | None) -> Path | None:
-    """The plugin file to use for a folder.
+    """The plugin file to use for a folder, whose experiments name no machine from now on, as if the user had.
 
     Args:
         what: The folder's kind, for the error.
@@ -43,6 +44,7 @@ def confirmed(what: str, path: str | None, content: str | None, named: Path | No
     Raises:
         PluginError: The folder needs one, and neither the user nor the working directory has it.
     """
+    machines.distrust()
     here = None if named or path is None else _here(path, content)
     if named is None and here is None and path is not None:
         raise _not_named(what, path)

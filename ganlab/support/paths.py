@@ -24,6 +24,8 @@ LONGEST_BYTES = 200
 _DIGITS = 8
 # Bytes that most files have at most.
 _SMALL = 1 << 16
+# Bytes that a file may claim whatever it has, and for each that it has.
+_CLAIMED, _EXPANSION = 64_000_000, 100
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -127,6 +129,38 @@ def open_inside(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
         file.close()
         raise special(folder / name, kind)
     return file
+
+
+def open_stored(folder: Path, name: str | os.PathLike[str]) -> BufferedReader:
+    """Opens a file as `open_inside` does, unless few of its bytes lie on the disk: one hole may claim terabytes.
+
+    Raises:
+        RunError: As of `open_inside`, or it is almost all holes.
+        OSError: As of `open_inside`.
+    """
+    file = open_inside(folder, name)
+    if not _is_stored(file.fileno()):
+        file.close()
+        raise RunError(f"{line(folder / name)} is almost all holes: it has few of its bytes. Restore it.")
+    return file
+
+
+def _is_stored(descriptor: int) -> bool:
+    """Whether a file's bytes lie on the disk, or enough of them."""
+    size, at, stored = os.fstat(descriptor).st_size, 0, 0
+    if size <= _CLAIMED or not hasattr(os, "SEEK_DATA"):
+        return True
+    try:
+        while at < size and stored * _EXPANSION < size:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            at = os.lseek(descriptor, start, os.SEEK_HOLE)
+            stored += at - start
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # that there are no data up to the end
+            return True
+    finally:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    return stored * _EXPANSION >= size
 
 
 def open_regular(path: str | os.PathLike[str] | bytes) -> BufferedReader:

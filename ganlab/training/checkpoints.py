@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError
 
 from ganlab.errors import RunError
 from ganlab.support.durable import sync
-from ganlab.support.paths import is_name, open_inside, read_inside
+from ganlab.support.paths import is_name, open_inside, open_stored, read_inside
 from ganlab.support.schema import FIGURE, TEXT, InvalidError, Rule, fields, items, null_or, table, whole
 from ganlab.support.strict_json import parse_json
 from ganlab.telemetry import Record
@@ -151,7 +151,7 @@ class Checkpoint:
             return f"{_MANIFEST} has changed since it was written"
         for name, then in manifest["files"].items():
             try:
-                with open_inside(self.path, name) as file:
+                with open_stored(self.path, name) as file:
                     size = os.fstat(file.fileno()).st_size
                     if size != then["bytes"]:
                         return f"{name} is not what was written: {size} of {then['bytes']} bytes"

@@ -78,11 +78,16 @@ def load(data: bytes) -> keras.Model:
         config, stored = archive.read("config.json").decode(), archive.read(_WEIGHTS)
 
     def look(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and (item.is_virtual or item.id.get_storage_size() < item.nbytes):
+        # Keras writes whole arrays. A chunk may expand to gigabytes, and the rest lies in other files.
+        if isinstance(item, h5py.Dataset) and (
+            item.chunks or item.external or item.is_virtual or item.id.get_storage_size() < item.nbytes
+        ):
             raise UnreadableError(f"its weight {name} is not all in the file")
 
     with h5py.File(io.BytesIO(stored)) as weights:
         weights.visititems(look)
+        if link := weights.visititems_links(lambda name, link: None if isinstance(link, h5py.HardLink) else name):
+            raise UnreadableError(f"its weight {link} is a link")
     for name in set(filter(lambda name: name.startswith(_OURS), _named(json.loads(config)))):
         # What is not registered, or by another, Keras would look up by the class and module that the file names.
         kind = keras.saving.get_registered_object(name)

@@ -79,16 +79,17 @@ class Subject:
         Raises:
             IncompatibleError: It has no value of its own.
         """
+        refusal = IncompatibleError(f"{self.selector} must be a loss, or a constraint with a penalty.")
+        if not self.selector.startswith(("losses.", "constraints.")):  # which may read or connect
+            raise refusal
         made = self.make()
         labels = self.is_loss and bool(made.labels or made.outputs)
         if self.is_loss:
             sides = [side for side in METHODS if has_own(made, side)]
-        elif self.selector.startswith("constraints."):
-            sides = [side for side, methods in METHODS.items() if any(overrides(made, name) for name in methods)]
         else:
-            sides = []
+            sides = [side for side, methods in METHODS.items() if any(overrides(made, name) for name in methods)]
         if not sides:
-            raise IncompatibleError(f"{self.selector} must be a loss, or a constraint with a penalty.")
+            raise refusal
         return [
             Case(f"{name}-{side}" if self.is_loss or len(sides) > 1 else name, side, **batch)
             for side in sides

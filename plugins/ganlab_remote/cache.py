@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shlex
@@ -166,7 +167,12 @@ def fetch(
     try:
         for one in whole:
             target = one.run / one.name
-            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                if error.errno not in (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG):
+                    raise
+                raise DamagedError(f"{line(one.mirror + one.name)}: {error.strerror}", one.run) from None
             aside = target.with_name(f".{secrets.token_hex(8)}")
             try:
                 with aside.open("xb") as file:

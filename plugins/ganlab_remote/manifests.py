@@ -101,7 +101,12 @@ def found_in(names: Iterable[str]) -> dict[str, list[str]]:
         match = _NAME.fullmatch(name)
         if match and (match["run"] is None or _is_path(match["run"])):
             by_run.setdefault(match["run"] or "", []).append(name)
-    return {run: sorted(found, reverse=True) for run, found in by_run.items()}
+    # A run has no runs in it.
+    return {run: sorted(found, reverse=True) for run, found in by_run.items() if by_run.keys().isdisjoint(_above(run))}
+
+
+def _above(run: str) -> set[str]:
+    return {"", *(run[:at] for at, letter in enumerate(run) if letter == "/")} - {run}
 
 
 def newest(remote: Remote, candidates: Sequence[str], sizes: Mapping[str, int]) -> Manifest | None:

@@ -19,7 +19,7 @@ from ganlab_passport import encode
 from ganlab import Run, new_folder
 from ganlab.commands import listed
 from ganlab.errors import ConfigError, GanlabError, MissingDependencyError, RunError
-from ganlab.files import is_name, line, new_file, open_inside, scratch_folder, walk
+from ganlab.files import is_name, line, new_file, open_inside, open_stored, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
 from ganlab_remote.addresses import Remote, is_known
 from ganlab_remote.manifests import CHECKPOINTS
@@ -134,7 +134,7 @@ def _copy(run: Path, copy: Path, steps: set[int]) -> None:
 def _copy_files(folder: Path, names: Iterable[str], copy: Path) -> None:
     for name in names:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        with open_inside(folder, name) as source, (copy / name).open("xb") as target:
+        with open_stored(folder, name) as source, (copy / name).open("xb") as target:
             shutil.copyfileobj(source, target)
 
 

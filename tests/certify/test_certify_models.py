@@ -223,6 +223,24 @@ def weights_of_nothing():
     return file.getvalue()
 
 
+def weights_that(change):
+    with h5py.File(file := io.BytesIO(), "w") as weights:
+        change(weights)
+    return file.getvalue()
+
+
+def is_linked(weights):
+    weights["w"] = h5py.ExternalLink("/etc/passwd", "w")
+
+
+def lies_elsewhere(weights):
+    weights.create_dataset("w", (2,), "f4", external=[("/etc/passwd", 0, 8)])
+
+
+def expands(weights):
+    weights.create_dataset("w", data=np.ones(2, np.float32), maxshape=(None,), chunks=(10**7,), compression="gzip")
+
+
 # Constants of which one is too large, or all together, and weights of which all together are.
 N = 30000
 LONG = [("a", 1, [N, 1], [1.0] * N), ("b", 1, [1, N], [1.0] * N), ("i", 7, [N], [0] * N), ("w", 1, [4, 1], [1.0] * 4)]
@@ -245,6 +263,12 @@ HOSTILE = {
     "deep.keras": lambda: archived("[" * 10**6),
     "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": written()}),
     "promised.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": weights_of_nothing()}),
+    **{
+        f"{change.__name__}.keras": lambda change=change: archived(
+            network_of("Dense", units=1), **{"model.weights.h5": weights_that(change)}
+        )
+        for change in (is_linked, lies_elsewhere, expands)
+    },
     "tall.keras": lambda: archived(network_of("RepeatVector", n=2**24), **{"model.weights.h5": written()}),
     "unlike.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": written()}),
     "damaged.onnx": lambda: b"\x08\x07:\xff\xff\xff\xff\x7f",

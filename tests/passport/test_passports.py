@@ -147,6 +147,11 @@ def test_what_has_no_value_has_no_passport(selector):
         subjects.Subject(selector, plugins.discover().component(*selector.split(".")).factory, ()).cases()
 
 
+def test_a_passport_of_another_component_does_not_make_it():
+    with pytest.raises(GanlabError, match="must be a loss"):
+        subjects.Subject("strategies.tpu", lambda: pytest.fail("It is made."), ()).cases()
+
+
 @pytest.mark.slow
 def test_a_file_is_written_and_checked_and_not_believed(tmp_path):
     file, call = tmp_path / "gp.json", CliRunner().invoke

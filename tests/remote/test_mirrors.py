@@ -273,6 +273,10 @@ def test_a_mirror_that_is_damaged_or_hostile_or_has_a_pipe_hides_no_other(here, 
         done = CliRunner().invoke(cli, ["runs", "list", remote.address])
         assert (done.exit_code, done.stdout.count("completed")) == (0, 1)
         assert done.stderr.count("Warning: Left out: ") == 4
+    # A run has no run in it: where one has a file, another would need a folder.
+    mirror(here / "run", f"{remote.address}/e/d/metrics.jsonl").send()
+    done = CliRunner().invoke(cli, ["runs", "list", remote.address])
+    assert (done.exit_code, done.stdout.count("completed")) == (0, 1)
     assert (here / "checkpoints" / "me" / "thesis.txt").read_text() == "mine"
 
 

@@ -17,7 +17,7 @@ from ganlab import fingerprints
 from ganlab.config.sources import read_source
 from ganlab.errors import GanlabError, RunError
 from ganlab.support.atomic import new_file
-from ganlab.support.paths import open_regular
+from ganlab.support.paths import open_regular, open_stored
 from ganlab.telemetry.event_cutting import cut
 
 EVENTS = "events.out.tfevents.1.host.1.0"
@@ -109,6 +109,19 @@ def test_sparse_event_file_is_refused_in_time(tmp_path, begin):
     with in_time(), pytest.raises(RunError, match="holds more than 32 MiB that are not events"):
         cut(tmp_path, after=3)
     assert [path.name for path in tmp_path.iterdir()] == [EVENTS]
+
+
+def test_a_file_that_is_almost_all_holes_is_refused(tmp_path):
+    sparse(tmp_path / "all", b"begins")
+    with in_time(), pytest.raises(RunError, match="all is almost all holes"):
+        open_stored(tmp_path, "all")
+    with (tmp_path / "some").open("wb") as file:
+        for at in range(0, 200_000_000, 50_000_000):
+            file.seek(at)
+            file.write(bytes(1_000_000))
+        file.truncate(200_000_000)
+    with open_stored(tmp_path, "some") as file:
+        assert file.tell() == 0
 
 
 def test_empty_records_are_refused(tmp_path):

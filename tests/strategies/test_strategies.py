@@ -11,6 +11,7 @@ import ganlab
 from ganlab import ConfigError, IncompatibleError
 from ganlab.config import load, render
 from ganlab.errors import NotNamedError
+from ganlab.runs import confirmed
 
 TWO_WORKERS = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}
 
@@ -304,3 +305,8 @@ def test_a_machine_that_only_a_folder_names_is_refused(tmp_path, monkeypatch, ma
     assert load([file], ["strategies.tpu.address=local"])
     assert load([file], caught.value.options[1:])
     assert load([file])
+    # Of a sweep or a benchmark that is resumed, the folder decides which files and parameters are read.
+    monkeypatch.setenv("GANLAB_MACHINES", "")
+    confirmed("sweep", None, None, None)
+    with pytest.raises(NotNamedError, match="one that only a folder names"):
+        load([own], caught.value.options[1:])
