@@ -101,18 +101,18 @@ def cached(address: str, *, checkpoints: bool) -> Iterator[Path]:
     threading.Thread(target=follow, name="ganlab-remote-cache", daemon=True).start()
     say(f"{line(address)} is read from {line(folder)}.", err=True)
     try:
-        with locked_folder(folder, shared=True):
+        with waiting_for(folder, shared=True):  # for who asks whether it is in use
             yield folder
     finally:
         done.set()
 
 
 @contextlib.contextmanager
-def waiting_for(folder: Path) -> Iterator[None]:
-    """Context manager: makes a folder, and locks it as soon as no other process holds it."""
+def waiting_for(folder: Path, *, shared: bool = False) -> Iterator[None]:
+    """Context manager: makes a folder, and locks it as soon as no other process holds it, or holds it alone."""
     folder.mkdir(parents=True, exist_ok=True)
     while True:
-        with locked_folder(folder) as ours:
+        with locked_folder(folder, shared=shared) as ours:
             if ours:
                 yield
                 return
