@@ -53,6 +53,10 @@ class RunDirectory:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self._path)!r})"
 
+    def __fspath__(self) -> str:
+        """The run's directory, for functions that take one: `ganlab.compare([run])`."""
+        return str(self._path)
+
     @property
     def path(self) -> Path:
         """The run's directory."""

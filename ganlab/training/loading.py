@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,7 @@ from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
+from ganlab.runs.origins import DATA, data_changes, data_of, recorded
 from ganlab.runs.status import checkpoints_gone
 from ganlab.support import several
 from ganlab.support.terminal import line
@@ -106,7 +108,12 @@ def evaluate(
         )
     trained = _trained(run, arguments, find_checkpoint(run, checkpoint))
     keep_precision(trained)
-    return measured(unique_names(chosen), chosen, trained.sample, make(arguments["dataset"]), run)
+    dataset = make(arguments["dataset"])
+    if changes := data_changes(recorded(run.info, DATA), data_of(dataset)):
+        warnings.warn(
+            f"{line(run.path)} is evaluated on other data than it was trained on: {line(changes[0])}.", stacklevel=3
+        )
+    return measured(unique_names(chosen), chosen, trained.sample, dataset, run)
 
 
 def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:

@@ -1,5 +1,7 @@
 """Experiments from Python: defaults, files by name, settings by keyword, and the run that comes back."""
 
+import warnings
+
 import numpy as np
 import pytest
 from small import sgd, strategy
@@ -8,7 +10,7 @@ import ganlab
 from ganlab import config
 from ganlab.architectures import MLP
 from ganlab.constraints import WeightClipping
-from ganlab.evaluators import FeatureLikelihood
+from ganlab.evaluators import FeatureLikelihood, SlicedWasserstein
 from ganlab.losses import Sinkhorn
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
@@ -58,6 +60,20 @@ def test_numbers_of_numpy_are_numbers(cpus):
     assert made.recipe.arguments["architecture"].arguments == {"width": 16}
     assert [type(getattr(made, name)) for name in given] == [int, int, float, int]
     assert made.replace(steps=np.int64(5)).steps == 5
+
+
+def test_a_run_is_a_path_and_its_evaluation_on_other_data_is_noticed(tmp_path, cpus):
+    np.save(tmp_path / "a.npy", np.eye(4, dtype=np.float32))
+    data = ganlab.component("datasets", "arrays")(path=str(tmp_path / "a.npy"))
+    given = {"steps": 1, "batch_size": 2, "critic_steps": 1, "evaluators": []}
+    run = ganlab.train(ganlab.experiment(dataset=data, architecture=MLP(width=8), **given), tmp_path / "run")
+    assert len(ganlab.compare([run]).configurations) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.evaluate(distance := SlicedWasserstein(samples=4))
+    np.save(tmp_path / "a.npy", 2 * np.eye(4, dtype=np.float32))
+    with pytest.warns(UserWarning, match="is evaluated on other data than it was trained on: data of datasets.arrays"):
+        run.evaluate(distance)
 
 
 def test_an_array_for_a_parameter_that_takes_a_dataset_is_refused_with_a_way_to_give_it(cpus):
