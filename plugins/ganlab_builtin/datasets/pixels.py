@@ -43,31 +43,33 @@ def decoded(data: tf.Tensor) -> tf.Tensor:
     Raises:
         tf.errors.InvalidArgumentError: It cannot be decoded, or has more than `MOST_PIXELS`.
     """
-    head = tf.cast(tf.io.decode_raw(data, tf.uint8, fixed_length=24), tf.int64)
 
-    def at_most(pixels: tf.Tensor) -> tf.Tensor:
+    def begins(first: bytes) -> tf.Tensor:
+        return tf.equal(tf.strings.substr(data, 0, len(first)), first)
+
+    def at_most(sides: tf.Tensor) -> tf.Tensor:
         rule = f"A picture has more than {MOST_PIXELS:,} pixels. Shrink it."
-        with tf.control_dependencies([tf.debugging.Assert(pixels <= MOST_PIXELS, [rule])]):
+        small = tf.reduce_prod(tf.cast(sides, tf.int64)) <= MOST_PIXELS
+        with tf.control_dependencies([tf.debugging.Assert(small, [rule])]):
             return tf.identity(data)
 
     def jpeg() -> tf.Tensor:
-        height, width, _ = tf.unstack(tf.cast(tf.io.extract_jpeg_shape(data), tf.int64))
-        return tf.io.decode_jpeg(at_most(height * width), dct_method="INTEGER_ACCURATE")
+        return tf.io.decode_jpeg(at_most(tf.io.extract_jpeg_shape(data)[:2]), dct_method="INTEGER_ACCURATE")
 
-    def other() -> tf.Tensor:  # a BMP file is as large as its picture
-        png = _number(head[19:15:-1]) * _number(head[23:19:-1])
-        gif = _number(head[6:8]) * _number(head[8:10])
-        begins = [tf.reduce_all(head[:3] == [*first]) for first in (b"\x89PN", b"GIF")]
-        pixels = tf.where(begins[0], png, tf.where(begins[1], gif, 0))
-        return tf.io.decode_image(at_most(pixels), expand_animations=False)
+    def other() -> tf.Tensor:
+        """A PNG file, a GIF file, or a BMP file, which is as large as its picture."""
 
-    pixels = tf.cond(tf.reduce_all(head[:2] == [0xFF, 0xD8]), jpeg, other)
-    return tf.ensure_shape(pixels, (None, None, None))
+        def sides(at: int, kind: tf.DType, *, little: bool = True) -> tf.Tensor:
+            numbers = tf.io.decode_raw(tf.strings.substr(data, at, 2 * kind.size), kind, little_endian=little)
+            return tf.cast(tf.ensure_shape(numbers, (2,)), tf.int64)
 
+        def gif_or_bmp() -> tf.Tensor:
+            return tf.cond(begins(b"GIF"), lambda: sides(6, tf.uint16), lambda: tf.zeros([2], tf.int64))
 
-def _number(digits: tf.Tensor) -> tf.Tensor:
-    """The number with these bytes, the least first."""
-    return tf.reduce_sum(digits * 256 ** tf.range(digits.shape[0], dtype=tf.int64))
+        size = tf.cond(begins(b"\x89PNG"), lambda: sides(16, tf.int32, little=False), gif_or_bmp)
+        return tf.io.decode_image(at_most(size), expand_animations=False)
+
+    return tf.ensure_shape(tf.cond(begins(b"\xff\xd8"), jpeg, other), (None, None, None))
 
 
 def from_bytes(images: tf.Tensor) -> tf.Tensor:
