@@ -118,9 +118,11 @@ def _count(dataset: Dataset, counting: Counting) -> None:
 
 
 def _drawing(folder: Path, images: Dataset, counting: Counting, evaluator: Any) -> Callable[..., np.ndarray]:
-    """The images as the samples of this evaluator, in random order, because names may begin with their classes."""
-    # Not the draw of an evaluator's own seed: of a folder against itself that would take the real images.
-    order = np.random.default_rng([0, 1]).permutation(int(images.size or 0))
+    """The images as the samples of this evaluator, in the order of their names if it asks for all, else at random."""
+    order = np.arange(int(images.size or 0))
+    if getattr(evaluator, "samples", None) != len(order):  # names may begin with classes
+        # Not the draw of an evaluator's own seed: of a folder against itself that would take the real images.
+        order = np.random.default_rng([0, 1]).permutation(order)
 
     def sample(n: int, seed: int, labels: Any = None, *, start: int = 0) -> np.ndarray:
         del seed, labels
