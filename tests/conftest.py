@@ -37,7 +37,7 @@ def cpus(ganlab_cpus):
 @pytest.fixture(autouse=True)
 def users_own_machines(monkeypatch):
     """Experiments name machines again, after a test that resumed a sweep in this process."""
-    monkeypatch.setattr(machines, "_are_the_users", True)
+    monkeypatch.setattr(machines, "experiments_are_trusted", True)
 
 
 @pytest.fixture

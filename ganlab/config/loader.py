@@ -238,7 +238,7 @@ def _check_machines(resolver: Resolver) -> None:
         if not machines.takes(resolver.names.make(binding.selector), binding.parameter):
             continue
         machine = str(resolver.value(binding))
-        if machines.are_named_by(binding.is_data):
+        if machines.experiments_are_trusted and not binding.is_data:
             machines.name(machine)
         elif not machines.is_named(machine):
             raise NotNamedError(

@@ -15,8 +15,8 @@ from ganlab.plugins.annotations import annotation
 VARIABLE = "GANLAB_MACHINES"
 # What stands for this machine.
 _HERE = ("", "local")
-# Whether experiments name machines for the user.
-_are_the_users = True
+# Whether an experiment that names a machine is the user's word; not where a folder decides which ones are read.
+experiments_are_trusted = True
 
 
 def is_named(machine: str) -> bool:
@@ -25,14 +25,9 @@ def is_named(machine: str) -> bool:
 
 
 def distrust() -> None:
-    """From now on no experiment names a machine: a sweep's or a benchmark's folder decides which ones are read."""
-    global _are_the_users
-    _are_the_users = False
-
-
-def are_named_by(is_data: bool) -> bool:
-    """Whether an experiment's line is the user's word, and not that of a file in a folder that may be a stranger's."""
-    return _are_the_users and not is_data
+    """From now on experiments name no machine for the user: a sweep or a benchmark is resumed."""
+    global experiments_are_trusted
+    experiments_are_trusted = False
 
 
 def name(machine: str) -> None:

@@ -33,7 +33,7 @@ def recorded() -> tuple[str | None, str | None]:
 
 
 def confirmed(what: str, path: str | None, content: str | None, named: Path | None) -> Path | None:
-    """The plugin file to use for a folder, whose experiments name no machine from now on, as if the user had.
+    """The plugin file to use for a folder that is resumed; from now on its experiments name no machine for the user.
 
     Args:
         what: The folder's kind, for the error.

@@ -100,7 +100,7 @@ def _images(folder: Path, side: int | None) -> Dataset:
 def _most(evaluators: Sequence[Any], name: str, size: int | None) -> int | None:
     """How many images evaluators ask for, as far as they say; for the time left alone."""
     wanted = [value for one in evaluators if isinstance(value := getattr(one, name, None), int)]
-    return min([max(wanted), *([size] if size else [])]) if len(wanted) == len(evaluators) else size
+    return size if len(wanted) < len(evaluators) else min(max(wanted), size or max(wanted))
 
 
 def _count(dataset: Dataset, counting: Counting) -> None:

@@ -80,7 +80,7 @@ class Subject:
             IncompatibleError: It has no value of its own.
         """
         refusal = IncompatibleError(f"{self.selector} must be a loss, or a constraint with a penalty.")
-        if not self.selector.startswith(("losses.", "constraints.")):  # which may read or connect
+        if not self.selector.startswith(("losses.", "constraints.")):  # others may read or connect when made
             raise refusal
         made = self.make()
         labels = self.is_loss and bool(made.labels or made.outputs)
