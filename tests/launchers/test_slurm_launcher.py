@@ -132,6 +132,12 @@ def test_on_several_nodes_each_has_its_part_of_one_cluster(slurm, tried, tmp_pat
     ]
 
 
+def test_a_busy_server_is_asked_again(slurm, tried, monkeypatch):
+    monkeypatch.setattr(ganlab_builtin.launchers.slurm, "_BUSY_SECONDS", (0.1,))
+    (slurm / "busy").touch()
+    assert status(tried(submitit(), "")) == 0
+
+
 def test_a_refusal_quotes_slurm(slurm, tried):
     refused = r"refuses the job .*sbatch: error: invalid partition specified: nowhere"
     with pytest.raises(ganlab.ConfigError, match=refused):

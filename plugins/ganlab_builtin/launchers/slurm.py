@@ -27,6 +27,11 @@ _LAG_SECONDS = 15.0
 # Slurm answers within this time, or is down.
 _CANCEL_SECONDS = 10.0
 
+# What sbatch says when Slurm's server is busy or restarts (slurm_errno.c), and the waits before it is asked again: less
+# than jobs wait for a word of their sweep. Where Slurm took the job nevertheless, that job finds no command and ends.
+_BUSY = ("timed out", "unable to contact", "temporarily", "connection", "zero bytes")
+_BUSY_SECONDS = (5.0, 10.0, 20.0)
+
 # The local executor has no "without limit".
 _YEAR_MINUTES = 60 * 24 * 365
 
@@ -122,14 +127,20 @@ class Submitit(ganlab.Launcher):
         words, variables, limits = list(command), dict(environment), (self._orphan_seconds, self.grace_seconds)
         arguments = (words, variables, folder.absolute(), log.absolute(), own, *limits)
         kind = self._submitit.SlurmExecutor if self._slurm else self._submitit.LocalExecutor
-        try:
-            executor = kind(folder=own)
-            executor.update_parameters(**self._parameters, **({"job_name": log.stem} if self._slurm else {}))
-            with _interrupts_held(), safe_path():
-                job = executor.submit(run_in_job, *arguments)
-        except (RuntimeError, OSError) as error:
-            raise ganlab.ConfigError(f"Slurm refuses the job of launchers.submitit: {_last_line(error)}") from error
-        return _SubmititJob(job, own=own, log=log, slurm=self._slurm)
+        waits = iter(_BUSY_SECONDS)
+        while True:
+            try:
+                executor = kind(folder=own)
+                executor.update_parameters(**self._parameters, **({"job_name": log.stem} if self._slurm else {}))
+                with _interrupts_held(), safe_path():
+                    job = executor.submit(run_in_job, *arguments)
+                return _SubmititJob(job, own=own, log=log, slurm=self._slurm)
+            except (RuntimeError, OSError) as error:
+                answer = _last_line(error)
+                wait = next(waits, None) if any(words in answer.lower() for words in _BUSY) else None
+                if wait is None:
+                    raise ganlab.ConfigError(f"Slurm refuses the job of launchers.submitit: {answer}") from error
+            time.sleep(wait)
 
 
 class _SubmititJob(ganlab.Job):
