@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from PIL import Image
 from small import small
 
 import ganlab
@@ -35,6 +36,11 @@ class Items:
         return row if len(row) > 1 else row[0]
 
 
+class Broken(Items):
+    def __getitem__(self, number):
+        return {}["image"]
+
+
 class Tensor(np.ndarray):
     """As a tensor of PyTorch, whose images have channels first."""
 
@@ -58,6 +64,11 @@ def scaled(values, high=255):
         (BYTES[..., 0], scaled(BYTES[..., :1]), None),
         (POINTS, POINTS, None),
         (list(POINTS), POINTS, None),
+        ((list(POINTS), CLASSES.tolist()), POINTS, CLASSES),
+        ([Image.fromarray(image) for image in BYTES], scaled(BYTES), None),
+        ([Image.fromarray(image // 51 * 51).quantize(216) for image in BYTES], scaled(BYTES // 51 * 51), None),
+        ([Image.fromarray(image).convert("RGBA") for image in BYTES], scaled(BYTES), None),
+        (lambda: tensors(POINTS[None]), POINTS, None),
         (lambda: tensors(POINTS), POINTS, None),
         (lambda: tensors(POINTS).batch(5), POINTS, None),
         (lambda: tensors(POINTS).batch(4, drop_remainder=True).prefetch(1), POINTS, None),
@@ -92,12 +103,21 @@ def test_data_of_python_are_a_dataset(cpus, data, rows, labels):
     [
         (lambda: tensors(POINTS).repeat(), r"tf\.data\.Dataset without an end\. End it"),
         ([POINTS[0], POINTS[1][:1]], "do not fit together"),
-        ([], "do not fit together"),
+        ([], r"experiment\.dataset has no examples"),
+        ([BYTES, CLASSES], r"do not fit together.* second of a tuple of two arrays, \(examples, classes\)"),
+        (np.ma.masked_less(POINTS, 0), r"has masked values\. Replace them"),
+        ((BYTES, np.ma.masked_equal(CLASSES, 0)), r"has masked values\. Replace them"),
+        (
+            BYTES.repeat(2, 1).view(Tensor),
+            r"images of shape \(8, 5, 3\), which must have channels first: images\.permute",
+        ),
+        (iter(POINTS), r"of type \w+, whose items have no numbers\. Give a list of them"),
+        (Broken(POINTS), r"experiment\.dataset failed in __getitem__: KeyError: 'image' \(test_in_memory\.py:\d+\)"),
         (POINTS[:, 0], r"array of shape \(12,\); it must be \(n, d\)"),
         ((BYTES, CLASSES[:5]), r"labels of experiment\.dataset has int64 values of shape \(5,\)"),
         ((BYTES, CLASSES - 1), "with -1 in row 0"),
         ({"a": POINTS}, r"dataset is \{'a': array[^\n]{,200}, of type dict; it must be a ganlab\.Dataset"),
-        ([{"a": 1}], "has items that have a dict of 'a'; each must be"),
+        ([{"a": 1}], r"dict of 'a'; each must be an example.*: \[\(row\['image'\], row\['label'\]\) for row in data\]"),
         (Items(POINTS, CLASSES, CLASSES), "has items that are a tuple of 3; each must be"),
         (lambda: tensors({"image": BYTES}), "has items that have a dict of 'image'; each must be"),
         (lambda: tensors((POINTS, {"a": CLASSES})), "has items that have a dict of 'a'; each must be"),
@@ -108,7 +128,7 @@ def test_data_of_python_are_a_dataset(cpus, data, rows, labels):
     ],
 )
 def test_other_data_are_refused(cpus, data, message):
-    with pytest.raises(ganlab.ConfigError, match=message):
+    with pytest.raises(ganlab.GanlabError, match=message):
         small(dataset=data() if callable(data) else data)
 
 

@@ -60,6 +60,21 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, name, 
         trackers._service(name).ganlab_run_start(run=ganlab.Run(made_run(tmp_path)))
 
 
+@pytest.mark.parametrize(
+    ("run", "mark", "named"),
+    [
+        ("runs/ring/one", None, ("ring", "one")),
+        ("runs/sw/weight=1/s0", "runs/sw/sweep.json", ("sw", "weight=1/s0")),
+        ("runs/b/r1/w1/k=1/s0", "runs/b/benchmark.json", ("b", "r1/w1/k=1/s0")),
+    ],
+)
+def test_trials_are_kept_together(tmp_path, run, mark, named):
+    (tmp_path / run).mkdir(parents=True)
+    if mark:
+        (tmp_path / mark).touch()
+    assert trackers.project_and_name(ganlab.Run(tmp_path / run)) == named
+
+
 def made_run(folder: Path) -> Path:
     """The folder of a run with a file that says so."""
     path = folder / "runs" / "one"

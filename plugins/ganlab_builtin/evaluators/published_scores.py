@@ -140,8 +140,8 @@ class PublishedScores(OverFeatures):
         """The figures.
 
         Returns:
-            Those of the class's description, and `samples` and `real_examples`, their numbers; NaN where features are
-            not finite.
+            Those of the class's description, and `samples` and `real_examples`, their numbers, the second unless a
+            file of statistics lacks it; NaN where features are not finite.
 
         Raises:
             IncompatibleError: There are too few real examples, or samples are of another shape.
@@ -159,9 +159,9 @@ class PublishedScores(OverFeatures):
                     probabilities.add(self._probabilities(x))
             reference = self._reference(dataset, count, real)
             if reference.mean.shape != moments.mean.shape:
-                raise ganlab.ConfigError(
-                    f"{_SELECTOR}.statistics = {str(self.statistics)!r} is of {len(reference.mean)} features, and "
-                    f"{type(self.features).__name__} has {len(moments.mean)}. It was made with others; name a new file."
+                raise self._refusal(
+                    f"is of {len(reference.mean)} features, and {type(self.features).__name__} has "
+                    f"{len(moments.mean)}. It was made with others; name a new file."
                 )
             figures = {}
             if self.frechet:
@@ -176,7 +176,8 @@ class PublishedScores(OverFeatures):
                 figures |= self._precision_recall(generated, real)
         if not np.isfinite(moments.mean).all():  # parts of the samples may be finite
             figures = dict.fromkeys(figures, float("nan"))
-        return figures | {"samples": float(moments.count), "real_examples": float(reference.count or "nan")}
+        known = {} if reference.count is None else {"real_examples": float(reference.count)}
+        return figures | {"samples": float(moments.count)} | known
 
     def diagnose(self, figures: Mapping[str, float]) -> str | None:
         """Reports useless features, and statistics of unknown origin."""

@@ -40,6 +40,14 @@ class _Refused:
         raise ganlab.ConfigError(self._message)
 
 
+def project_and_name(run: ganlab.Run) -> tuple[str, str]:
+    """The folder that a run lies in, and the run's name; for trials the whole sweep's or benchmark's, and the way there."""
+    path = run.path.absolute()
+    wholes = [at for at in path.parents[1:4] if any((at / name).is_file() for name in ("sweep.json", "benchmark.json"))]
+    project = wholes[-1] if wholes else path.parent
+    return project.name or "ganlab", path.relative_to(project).as_posix()
+
+
 def asked() -> list[str]:
     """The names in `GANLAB_TRACKERS`, which are separated by commas."""
     return [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import ganlab
 from ganlab.lazy import install
+from ganlab_builtin.trackers import project_and_name
 
 _ENDS = {"completed": "FINISHED", "interrupted": "KILLED"}
 _ID = "mlflow_run_id"
@@ -28,9 +29,9 @@ _T = TypeVar("_T")
 class MlflowTracker:
     """Follows runs into MLflow: the server or folder of `MLFLOW_TRACKING_URI`, or the folder `mlruns` where you are.
 
-    A run is one of MLflow's in the experiment `MLFLOW_EXPERIMENT_NAME`, by default the name of its parent folder.
-    Settings become parameters, `config.gin` an artifact, and each metric appears reduced, under its tag, and by
-    replica, as `replica/0/TAG`; with `/all` at the end where other tags go on after it. Figures that are not finite
+    A run is one of MLflow's in the experiment `MLFLOW_EXPERIMENT_NAME`, by default the name of its parent folder, or of
+    its sweep. Settings become parameters, `config.gin` an artifact, and each metric appears reduced, under its tag, and
+    by replica, as `replica/0/TAG`; with `/all` at the end where other tags go on after it. Figures that are not finite
     become tags `not finite/TAG`, since not all of MLflow's stores keep them. The id of MLflow's run is in the run's
     folder, so that a resumed run continues it.
     """
@@ -54,10 +55,11 @@ class MlflowTracker:
             reduced = [tag for tag in client.get_run(self._id).data.metrics if not tag.startswith("replica/")]
             self._had = {tag: max(m.step for m in client.get_metric_history(self._id, tag)) for tag in reduced}
             return
-        title = os.environ.get("MLFLOW_EXPERIMENT_NAME") or run.path.absolute().parent.name or "ganlab"
+        project, name = project_and_name(run)
+        title = os.environ.get("MLFLOW_EXPERIMENT_NAME") or project
         experiment = client.get_experiment_by_name(title)
         number = experiment.experiment_id if experiment else client.create_experiment(title)
-        self._id, self._had = client.create_run(number, run_name=run.path.name).info.run_id, {}
+        self._id, self._had = client.create_run(number, run_name=name).info.run_id, {}
         note.write_text(self._id, encoding="utf-8")
         self._describe(run)
         if before:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import ganlab
 from ganlab.lazy import install
+from ganlab_builtin.trackers import project_and_name
 
 _ID = "wandb_run_id"
+# Characters that a project's name may have at most; of them #, ?, %, :, / and the backslash are refused.
+_LONGEST = 128
 
 
 class WandbTracker:
     """Follows runs into Weights & Biases: offline, into the folder `wandb` where you are, unless `WANDB_MODE` is set.
 
-    `wandb sync` uploads offline runs. The project is `WANDB_PROJECT`, by default the name of the run's parent folder.
-    Settings become the configuration, and each metric appears reduced, under its tag, and by replica, as
+    `wandb sync` uploads offline runs. The project is `WANDB_PROJECT`, by default the name of the run's parent folder, or
+    of its sweep. Settings become the configuration, and each metric appears reduced, under its tag, and by replica, as
     `replica/0/TAG`. The id is in the run's folder, so that a resumed run continues the same one.
     """
 
@@ -34,11 +38,11 @@ class WandbTracker:
             raise ganlab.MissingDependencyError(
                 f"GANLAB_TRACKERS=wandb needs wandb ({error}). Install it: {install('wandb')}"
             ) from None
-        where = run.path.absolute()
+        project, name = project_and_name(run)
         mode: Any = os.environ.get("WANDB_MODE") or "offline"
         self._run = wandb.init(
-            project=os.environ.get("WANDB_PROJECT") or where.parent.name or "ganlab",
-            name=run.path.name,
+            project=os.environ.get("WANDB_PROJECT") or re.sub(r"[/\\#?%:]", "_", project)[:_LONGEST],
+            name=name,
             id=_id(run),
             resume="allow",
             mode=mode,
