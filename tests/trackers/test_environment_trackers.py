@@ -70,6 +70,7 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch, tmp_path, name, 
 )
 def test_trials_are_kept_together(tmp_path, run, mark, named):
     (tmp_path / run).mkdir(parents=True)
+    (tmp_path / run / "run.json").touch()
     if mark:
         (tmp_path / mark).touch()
     assert trackers.project_and_name(ganlab.Run(tmp_path / run)) == named

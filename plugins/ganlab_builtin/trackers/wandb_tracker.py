@@ -20,9 +20,9 @@ _LONGEST = 128
 class WandbTracker:
     """Follows runs into Weights & Biases: offline, into the folder `wandb` where you are, unless `WANDB_MODE` is set.
 
-    `wandb sync` uploads offline runs. The project is `WANDB_PROJECT`, by default the name of the run's parent folder, or
-    of its sweep. Settings become the configuration, and each metric appears reduced, under its tag, and by replica, as
-    `replica/0/TAG`. The id is in the run's folder, so that a resumed run continues the same one.
+    `wandb sync` uploads offline runs. The project is `WANDB_PROJECT`, by default the name of the run's parent folder,
+    or of its sweep. Settings become the configuration, and each metric appears reduced, under its tag, and by replica,
+    as `replica/0/TAG`. The id is in the run's folder, so that a resumed run continues the same one.
     """
 
     def __init__(self) -> None:
