@@ -98,10 +98,13 @@ def _take(state: TrainingState, before: TrainingState, saved: Checkpoint, say: C
         other = old.get(source) if source else None
         if other is not None and (other.dtype, other.shape) == (variable.dtype, variable.shape):
             fits[source] = variable
-    with state.own_rates():
-        restore(saved, fits, partial=True)
     restored = {id(variable) for variable in fits.values()}
     anew = [name for name, variable in new.items() if id(variable) not in restored]
+    with state.own_rates():
+        restore(saved, fits, partial=True)
+        if anew:  # averages and constraints begin at the weights of now
+            state.take_weights({})
+            restore(saved, fits, partial=True)
     if anew:
         names = listed(anew, _LISTED)
         say(f"{len(anew)} of {len(new)} variables begin anew, because the run has none like them: {names}.")

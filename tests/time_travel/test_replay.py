@@ -130,6 +130,34 @@ def test_a_fork_has_its_own_learning_rate_and_its_parents_rows_before(run, tmp_p
     assert mine[12, tag] == mine[23, tag] != parents[23, tag]
 
 
+def row(run, step):
+    return {record.tag: record.reduced for record in run.iter_metrics() if record.step == step}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [True, False])
+def test_a_fork_with_other_updates_in_a_step_has_the_learning_rate_of_its_step(tmp_path, cpus, own):
+    scheduled = "@schedules.linear()\nschedules.linear.start = 1e-2\nschedules.linear.end = 0.0"
+    rate = "1e-2\noptimizers.adam.schedule = 'linear'" if own else f"{scheduled}\noptimizers.adam.schedule = 'constant'"
+    run = trained(tmp_path, f"{PENALTY}\noptimizers.adam.learning_rate = {rate}")
+    params = ["experiment.critic_steps=1", "experiment.log_every=1"]
+    twin = run.fork(tmp_path / "twin", at=11, params=params)
+    constant = [f"optimizers.adam.learning_rate={1e-2 * (1 - 11 / 23)}", "optimizers.adam.schedule='constant'"]
+    by_hand = run.fork(tmp_path / "by_hand", at=11, params=[*params, *constant])
+    assert row(twin, 13)["critic/loss"] == pytest.approx(row(by_hand, 13)["critic/loss"], rel=1e-5)
+    assert row(twin, 14)["critic/loss"] != pytest.approx(row(by_hand, 14)["critic/loss"], rel=1e-5)
+
+
+@pytest.mark.slow
+def test_averages_and_parameters_of_a_fork_begin_at_its_weights(run, tmp_path):
+    still = ["optimizers.adam.learning_rate=1e-30", "experiment.log_every=1"]
+    twin = run.fork(tmp_path / "still", at=12, params=still)
+    normed = "experiment.constraints=[@constraints.gradient_penalty(), @constraints.weight_normalization()]"
+    other = run.fork(tmp_path / "other", at=12, params=[*still, "experiment.ema_decay=0.9", normed])
+    for tag in ("critic/loss", "generator/loss", "evaluation/exact_w1/distance"):
+        assert row(other, 23)[tag] == pytest.approx(row(twin, 23)[tag], rel=1e-4)
+
+
 @pytest.mark.slow
 def test_a_fork_under_another_constraint_begins_its_state_anew(run, tmp_path):
     with contextlib.chdir(tmp_path):

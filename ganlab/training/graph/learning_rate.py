@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +22,44 @@ from ganlab.training.graph.roles import GENERATOR, ROLES, role_of
 _AT_ONCE = 1 << 20
 
 _Curve = Callable[[tf.Tensor], tf.Tensor]
+
+
+class _Number(threading.local):
+    """The number in the run of the update that this thread computes; None outside."""
+
+    now: Any = None
+
+
+_number = _Number()
+
+
+@contextlib.contextmanager
+def numbered(update: Any) -> Iterator[None]:
+    """Context manager: learning rates are those of this update, an int64 scalar."""
+    before = _number.now
+    _number.now = update
+    try:
+        yield
+    finally:
+        _number.now = before
+
+
+class ByNumber(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate by an update's number in the run.
+
+    An optimizer's own count is another after a fork with other updates in a step, or with another optimizer.
+    """
+
+    def __init__(self, rate: Callable[[Any], tf.Tensor]) -> None:
+        self._rate = rate
+
+    def __call__(self, step: Any) -> tf.Tensor:
+        """The learning rate; outside of a step that of the optimizer's count."""
+        return self._rate(step if _number.now is None else _number.now)
+
+    def get_config(self) -> dict[str, Any]:
+        """Unsupported: the experiment's recipe has the schedule."""
+        raise NotImplementedError
 
 
 class Followed(keras.optimizers.schedules.LearningRateSchedule):

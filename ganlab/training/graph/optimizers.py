@@ -11,8 +11,8 @@ from ganlab.errors import IncompatibleError
 from ganlab.interfaces import Schedule
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
-from ganlab.training.graph.learning_rate import Followed, fill_decay_steps
-from ganlab.training.graph.roles import Role, written
+from ganlab.training.graph.learning_rate import ByNumber, Followed, fill_decay_steps
+from ganlab.training.graph.roles import GENERATOR, Role, written
 
 # Settings of Keras optimizers that act on each replica's own gradient, before the sum over replicas, or not at all.
 _PER_REPLICA = ("clipnorm", "global_clipnorm", "clipvalue", "gradient_accumulation_steps")
@@ -25,13 +25,17 @@ def own_optimizer(role: Role, experiment: Experiment, schedule: Schedule | None)
         IncompatibleError: The experiment's optimizer has a setting that would be wrong, or without effect.
     """
     template, turn = role.optimizer_of(experiment), experiment.turn
-    made = _made(written(role.optimizer), template, turn.total(role.side, experiment.steps))
+    made, decays = _made(written(role.optimizer), template, turn.total(role.side, experiment.steps))
+    rate = made._learning_rate if decays else None
     if schedule is not None:
-        made.learning_rate = Followed(schedule, functools.partial(turn.step_of, role.side), experiment.steps)
+        rate = Followed(schedule, functools.partial(turn.step_of, role.side), experiment.steps)
+    if rate is not None:  # a generator that waits has the rate of its own moves
+        made.learning_rate = rate if turn.waits and role.side == GENERATOR else ByNumber(rate)
     return made
 
 
-def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> keras.optimizers.Optimizer:
+def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> tuple[keras.optimizers.Optimizer, bool]:
+    """An optimizer as the template, and whether its learning rate falls over the whole run."""
     if isinstance(template, keras.optimizers.LossScaleOptimizer):
         raise IncompatibleError(
             f"{part} is a LossScaleOptimizer, for float16, which ganlab does not train in: losses are not "
@@ -52,10 +56,10 @@ def _made(part: str, template: keras.optimizers.Optimizer, updates: int) -> kera
             f"{part} sets loss_scale_factor = {config['loss_scale_factor']!r}. Gradients would be divided "
             "by it, but losses are not scaled. Leave it out."
         )
-    fill_decay_steps(config, updates)
+    decays = fill_decay_steps(config, updates)
     with plugin_code(selector_of(template), "from_config"):
         made = type(template).from_config(config)
     # On several replicas, Keras calls update_step outside of every replica's apply.
     for method in ("build", "update_step"):
         setattr(made, method, plugin_code(selector_of(template), method)(getattr(made, method)))
-    return made
+    return made, decays

@@ -21,6 +21,7 @@ from ganlab.training.graph.collectives import own_all_reduces
 from ganlab.training.graph.critic_update import CriticUpdate
 from ganlab.training.graph.generator_update import GeneratorUpdate
 from ganlab.training.graph.inputs import OF_GENERATOR
+from ganlab.training.graph.learning_rate import numbered
 from ganlab.training.graph.players import look_ahead
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
@@ -82,6 +83,12 @@ class TrainingStep:
         self.looks_ahead = look_ahead(state.in_turn)
         if self.looks_ahead:
             self.turn.check_static("An optimizer that looks ahead", "Use another optimizer.", one=True)
+        # Optimizers whose learning rates count moves, not steps, by what these are logged under.
+        self._counting = {
+            f"schedules/{player.role.optimizer}/learning_rate": player.optimizer
+            for player in state.in_turn
+            if self.turn.waits and player.role.side == GENERATOR
+        }
         self.critic = CriticUpdate(experiment, state, compiled=compiled, shared=shared)
         self.generator = GeneratorUpdate(experiment, state, compiled=compiled, shared=shared)
 
@@ -104,7 +111,7 @@ class TrainingStep:
         updates = range(self.turn.critic or 0)
         ahead: dict[str, Any] = {}
         if self.looks_ahead:
-            with self._scope(step):
+            with self._scope(step), numbered(step):
                 ahead.update(self.generator.ahead(step, self._of_generator(examples, 0)))
         rows = [self.critic_update(step, tf.constant(k, tf.int64), examples, ahead) for k in updates]
         of_critic = tf.stack(rows) if rows else None
@@ -120,7 +127,7 @@ class TrainingStep:
         """
         data = {name: x[k] for name, x in examples.items() if not name.startswith(OF_GENERATOR)}
         update = self.turn.updates(CRITIC, step)[0] + k
-        with self._scope(step):
+        with self._scope(step), numbered(update):
             if ahead:
                 ahead.update(self.critic.ahead(update, data))
             self._critic_metrics, values = self.critic(update, data, ahead)
@@ -130,11 +137,12 @@ class TrainingStep:
         """As `iteration`, the generator's j-th update alone: its metrics and the schedules' values, `(metrics,)`."""
         first, count = self.turn.updates(GENERATOR, step)
         update = first if count == 1 else first + j
-        with self._scope(step):
-            metrics, values = self.generator(update, self._of_generator(examples, j), ahead)
+        with self._scope(step), numbered(update):
             log = Log()
             for tag, schedule in self.state.schedules.items():
-                log.add(tag, tf.cast(schedule.value(tf.cast(step, tf.float32), self.experiment.steps), tf.float32))
+                value = schedule.value(tf.cast(step, tf.float32), self.experiment.steps)
+                log.add(tag, tf.cast(self._counting[tag].learning_rate if tag in self._counting else value, tf.float32))
+            metrics, values = self.generator(update, self._of_generator(examples, j), ahead)
         self._generator_metrics = metrics + log.metrics
         return tf.stack([*tf.unstack(values), *log.values])
 

@@ -61,7 +61,9 @@ class LeCam(ganlab.Constraint):
         critic: ganlab.Critic,
     ) -> dict[str, tf.Tensor]:
         """Moves the averages to the means of the global batch."""
-        decay = tf.where(tf.equal(batch.step, 0), 0.0, self.decay)
+        # In a fork or beside loaded weights the first update is not that of step 0.
+        begins = tf.equal(state["real"], 0.0) & tf.equal(state["fake"], 0.0)
+        decay = tf.where(begins, 0.0, self.decay)
         real, fake = (replica.mean(tf.reduce_mean(critic(x))) for x in (batch.real, batch.fake))
         averages = {
             "real": decay * state["real"] + (1.0 - decay) * real,

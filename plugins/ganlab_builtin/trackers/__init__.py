@@ -41,7 +41,7 @@ class _Refused:
 
 
 def project_and_name(run: ganlab.Run) -> tuple[str, str]:
-    """The name of a run's folder, of trials the whole sweep's or benchmark's, and the run's name in it."""
+    """The name of a run's parent folder, of trials the whole sweep's or benchmark's, and the run's name in it."""
     path = run.path.absolute()
     wholes = [at for at in path.parents[1:4] if any((at / name).is_file() for name in ("sweep.json", "benchmark.json"))]
     project = wholes[-1] if wholes else path.parent
