@@ -1,4 +1,3 @@
-import contract_plugin
 import pytest
 
 from ganlab.plugins import manager as plugins
@@ -43,12 +42,3 @@ def brief(cpus):
     from whole_runs import Graph
 
     return Graph(small(0, steps=4))
-
-
-@pytest.fixture(scope="module")
-def contract_constraints():
-    """The constraints of contract_plugin.py, found like an outside plugin's."""
-    found = plugins.discover()
-    found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
-    with plugins.using(found):
-        yield
