@@ -1,5 +1,6 @@
 import pytest
 
+import ganlab
 from ganlab.plugins import manager as plugins
 
 
@@ -15,6 +16,17 @@ def plugged():
 
     with plugins.using(plugins.current()):
         yield add
+
+
+@pytest.fixture
+def offered(plugged):
+    """Loads a plugin that has components of a kind: `offered("constraints", mine=Mine)`."""
+
+    def offer(kind, **components):
+        hook = staticmethod(ganlab.hookimpl(lambda: components))
+        plugged(own=type("Plugin", (), {f"ganlab_{kind}": hook})())
+
+    return offer
 
 
 @pytest.fixture(scope="session")

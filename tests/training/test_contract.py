@@ -119,8 +119,6 @@ def test_scores_come_from_the_transformed_critic():
 
 
 class TwoDraws(ganlab.Constraint):
-    """Draws in advance and in the penalty."""
-
     def initial_state(self, weights):
         return {"drawn": tf.zeros([12])}
 

@@ -47,8 +47,6 @@ def test_an_optimizer_is_named(method, replicas):
 
 
 class LogsTwice(ganlab.Loss):
-    """Gives both of its losses one name."""
-
     def critic(self, real_scores, fake_scores, replica):
         replica.log("own", fake_scores)
         return fake_scores - real_scores
