@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 from alone import Alone as Alone
 from making import constraint
+from networks_by_hand import differences
 
 import ganlab
 from ganlab.functional import named_weights
@@ -23,6 +24,10 @@ def prepared(name, *layers, shape, random=None, **arguments):
     found.prepare(model)
     weights = {key: tf.constant(random.normal(size=v.shape), tf.float32) for key, v in named_weights(model).items()}
     return found, model, weights
+
+
+def convolution(**arguments):
+    return keras.layers.Conv2D(4, 3, use_bias=False, name="layer", **arguments)
 
 
 def on_a_matrix(name, matrix, **arguments):
@@ -81,14 +86,7 @@ def critic_of(weights):
 
 def check_gradients(function, weights, found):
     """Compares gradients by each of the weights with central differences of a function of them in float64."""
-    for i, (weight, gradient) in enumerate(zip(weights, found, strict=True)):
-        expected = np.zeros_like(weight)
-        for index in np.ndindex(weight.shape):
-            ends = []
-            for step in (1e-5, -1e-5):
-                moved = weight.copy()
-                moved[index] += step
-                ends.append(function([*weights[:i], moved, *weights[i + 1 :]]))
-            expected[index] = (ends[0] - ends[1]) / 2e-5
+    moved = [weight.copy() for weight in weights]
+    for expected, gradient in zip(differences(lambda: function(moved), moved), found, strict=True):
         assert np.abs(expected).max() > 1e-3
         np.testing.assert_allclose(gradient, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())

@@ -36,6 +36,11 @@ def batch(step=0):
     return ganlab.Batch(real=tf.constant(REAL), fake=tf.constant(FAKE), **given)
 
 
+def of_generator(fake, latent):
+    """The batch of a generator's update."""
+    return ganlab.Batch(real=None, fake=fake, labels=None, size=5, step=0, latent=tf.constant(latent))
+
+
 def scores(x):
     return x.astype(np.float64) @ SLOPE.astype(np.float64) + 0.3
 
@@ -74,10 +79,8 @@ def test_gradient_is_that_of_the_square_of_the_mean(name):
     found = tape.gradient(total, slope).numpy()
 
     def whole(w):
-        if name == "fisher":
-            mean = np.mean([0.5 * np.mean((x @ w + 0.3) ** 2) * 2 / 2 for x in (REAL, FAKE)]) * 2
-        else:
-            mean = np.sum(w**2)
+        squares = 0.5 * sum(np.mean((x @ w + 0.3) ** 2) for x in (REAL, FAKE))
+        mean = squares if name == "fisher" else np.sum(w**2)
         return 0.5 * (mean - 1) + 0.1 * (mean - 1) ** 2
 
     w, step = SLOPE.astype(np.float64), 1e-6
@@ -108,14 +111,10 @@ def test_rectified_lecam_is_that_of_the_authors():
     np.testing.assert_allclose(found, 2.0 * (above**2 + below**2), rtol=1e-5)
 
 
-def test_score_drift_is_the_squared_score_of_real_examples():
-    found = made("score_drift", weight=0.5).penalty(critic, batch(), {}, Known())
-    np.testing.assert_allclose(found, 0.5 * scores(REAL) ** 2, rtol=1e-5)
-
-
-def test_closed_loop_control_is_the_squared_score_of_both():
-    found = made("closed_loop_control", weight=0.5).penalty(critic, batch(), {}, Known())
-    np.testing.assert_allclose(found, 0.5 * (scores(REAL) ** 2 + scores(FAKE) ** 2), rtol=1e-5)
+@pytest.mark.parametrize(("name", "held"), [("score_drift", [REAL]), ("closed_loop_control", [REAL, FAKE])])
+def test_squared_scores_of_real_examples_or_of_both(name, held):
+    found = made(name, weight=0.5).penalty(critic, batch(), {}, Known())
+    np.testing.assert_allclose(found, 0.5 * sum(scores(x) ** 2 for x in held), rtol=1e-5)
 
 
 class Doubled(ganlab.Augmentation):
@@ -134,13 +133,13 @@ def test_latent_consistency_on_both_networks():
     step = 0.1 * DRAWN.astype(np.float64) @ MATRIX
     found = constraint.penalty(critic, batch(), {}, replica, generator)
     np.testing.assert_allclose(found, 3.0 * (step @ SLOPE) ** 2, rtol=1e-4)
-    given = ganlab.Batch(real=None, fake=generator(LATENT), labels=None, size=5, step=0, latent=tf.constant(LATENT))
+    given = of_generator(generator(LATENT), LATENT)
     found = constraint.generator_penalty(generator, critic, given, {}, replica)
     np.testing.assert_allclose(found, -2.0 * np.sum(step**2, axis=1), rtol=1e-4)
 
 
 def test_mode_seeking_is_the_inverse_ratio_of_distances():
-    given = ganlab.Batch(real=None, fake=generator(LATENT), labels=None, size=5, step=0, latent=tf.constant(LATENT))
+    given = of_generator(generator(LATENT), LATENT)
     found = made("mode_seeking", weight=2.0).generator_penalty(generator, critic, given, {}, Known())
     apart = LATENT.astype(np.float64) - DRAWN
     ratio = np.abs(apart @ MATRIX).mean(1) / np.abs(apart).mean(1)
@@ -152,9 +151,7 @@ def test_transport_cost_is_the_squared_distance_from_the_latent_vector():
     x = keras.Input((4,))
     constraint.prepare(keras.Model(x, keras.layers.Reshape((2, 2))(x)))
     fake, latent = np.random.default_rng(0).normal(size=(2, 5, 4)).astype(np.float32)
-    given = ganlab.Batch(
-        real=None, fake=tf.reshape(fake, [5, 2, 2]), labels=None, size=5, step=0, latent=tf.constant(latent)
-    )
+    given = of_generator(tf.reshape(fake, [5, 2, 2]), latent)
     found = constraint.generator_penalty(None, None, given, {}, Known())
     np.testing.assert_allclose(found, 3.0 * np.mean((fake - latent) ** 2, axis=1), rtol=1e-5)
     with pytest.raises(ganlab.IncompatibleError, match=r"needs latent vectors of 3 numbers.*takes 4\. Set the arch"):

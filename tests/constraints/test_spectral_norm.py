@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from prepared import constraint, map_of, on_a_matrix, prepared, singular_values
+from prepared import constraint, convolution, map_of, on_a_matrix, prepared, singular_values
 from small import small
 
 import ganlab
@@ -16,14 +16,9 @@ pytestmark = pytest.mark.usefixtures("cpus")
 RANDOM = np.random.default_rng(0)
 
 
-def convolution(**arguments):
-    return keras.layers.Conv2D(4, 3, use_bias=False, name="layer", **arguments)
-
-
 @pytest.mark.parametrize("critic", ["mlp", "dcgan"])
 def test_effective_kernels_have_singular_value_one(critic):
-    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
-    parts = {"critic_optimizer": adam, "generator_optimizer": adam}
+    parts = {"optimizer": ganlab.component("optimizers", "adam")(learning_rate=1e-3)}
     if critic == "dcgan":
         parts |= {
             "dataset": ganlab.component("datasets", "digits")(),

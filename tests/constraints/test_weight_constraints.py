@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from prepared import Alone, constraint, map_of, on_a_matrix, prepared, singular_values
+from prepared import Alone, constraint, convolution, map_of, on_a_matrix, prepared, singular_values
 from small import small
 
 import ganlab
@@ -14,10 +14,6 @@ from ganlab.training.graph.trainer import Trainer
 pytestmark = pytest.mark.usefixtures("cpus", "same_numbers")
 
 RANDOM = np.random.default_rng(0)
-
-
-def convolution(**arguments):
-    return keras.layers.Conv2D(4, 3, use_bias=False, name="layer", **arguments)
 
 
 class TestWeightClipping:

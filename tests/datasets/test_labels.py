@@ -5,32 +5,16 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from PIL import Image
-from sklearn.datasets import load_digits
 
 import ganlab
 
 ANEW = r"Number the classes anew: np\.unique"
-DIGITS = load_digits(return_X_y=True)[1]
 
 
 def labels(dataset, numbers):
     found = dataset.labels(tf.constant(numbers, tf.int64))
     assert found.dtype == tf.int64
     return found.numpy().tolist()
-
-
-def test_digits_are_labelled_in_the_order_of_their_images():
-    digits = ganlab.component("datasets", "digits")()
-    assert digits.classes == 10
-    assert labels(digits, range(1797)) == DIGITS.tolist()
-    assert labels(digits, [1796, 0]) == [DIGITS[1796], DIGITS[0]]
-
-
-def test_kept_digits_keep_their_labels():
-    digits = ganlab.component("datasets", "digits")(labels=[7, 2])
-    kept = [label for label in DIGITS if label in (2, 7)]
-    assert digits.classes == 10
-    assert labels(digits, range(digits.size)) == kept
 
 
 @pytest.mark.parametrize(("name", "classes"), [("mnist", 10), ("cifar100", 100)])

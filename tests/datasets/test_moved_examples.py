@@ -42,10 +42,8 @@ def test_the_potential_is_the_optimal_critic_of_images():
     assert dual == pytest.approx(flat.mean(), rel=1e-5)
     gradient = np.asarray(dataset.potential_gradient(tf.constant(points, tf.float32)))
     assert gradient.shape == points.shape
-    step = 1e-2 * gradient
-    risen = np.asarray(dataset.potential(tf.constant(points + step, tf.float32))) - np.asarray(
-        dataset.potential(points)
-    )
+    before, after = (np.asarray(dataset.potential(x)) for x in (points, points + 1e-2 * gradient))
+    risen = after - before
     np.testing.assert_allclose(risen[flat > 0.1], 1e-2, rtol=0.02)
 
 
@@ -62,9 +60,8 @@ def test_an_endless_dataset_has_centres_that_training_does_not_reach(through_pip
     assert len(np.unique(moved.round(5), axis=0)) == 3
     assert dataset.size is None
     np.testing.assert_allclose(through_pipeline(dataset, np.arange(8), 4), moved[:8], atol=1e-6)
-    assert dataset.wasserstein == pytest.approx(
-        np.linalg.norm(np.subtract(*pair(dataset, 20_000)), axis=1).mean(), rel=0.02
-    )
+    moves = np.linalg.norm(np.subtract(*pair(dataset, 20_000)), axis=1)
+    assert dataset.wasserstein == pytest.approx(moves.mean(), rel=0.02)
 
 
 def test_labels_and_the_fingerprint_are_the_other_datasets_and_its_own():

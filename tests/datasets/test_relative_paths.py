@@ -30,9 +30,7 @@ def test_the_folder_that_was_searched_is_reported(data, monkeypatch, name, path)
     with pytest.raises(ganlab.ConfigError) as caught:
         made(name, path)
     assert f"no {'file' if name == 'arrays' else 'folder'} {str(data.parent / path)!r}." in str(caught.value)
-    assert f"A relative path is taken from the working directory, {str(data.parent)!r}, and not from" in str(
-        caught.value
-    )
+    assert f"A relative path is taken from the working directory, {str(data.parent)!r}, and not" in str(caught.value)
     with pytest.raises(ganlab.ConfigError) as caught:
         made(name, data / "none" / path)
     assert "relative" not in str(caught.value)
@@ -40,7 +38,6 @@ def test_the_folder_that_was_searched_is_reported(data, monkeypatch, name, path)
 
 def test_the_folder_that_was_searched_for_weights_is_reported(data, monkeypatch):
     monkeypatch.chdir(data)
-    with pytest.raises(
-        ganlab.ConfigError, match=r"no file '.*/data/none\.h5'; a relative path is taken from the working"
-    ):
+    said = r"no file '.*/data/none\.h5'; a relative path is taken from the working"
+    with pytest.raises(ganlab.ConfigError, match=said):
         ganlab.component("features", "inception")(path="none.h5")

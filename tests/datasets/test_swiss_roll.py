@@ -11,7 +11,6 @@ def test_the_roll_is_distributed_as_scikit_learns(through_pipeline):
     roll = SwissRoll()
     assert (roll.size, roll.sample_shape) == (None, (2,))
     samples = through_pipeline(roll, range(COUNT), batch=COUNT, seed=1)
-    assert samples.dtype == np.float32
     reference = make_swiss_roll(COUNT, noise=0.25, random_state=2)[0][:, [0, 2]] / 7.5
     # Kolmogorov and Smirnov along several directions and outwards; the noise's scale is checked below.
     for project in (lambda x: x[:, 0], lambda x: x[:, 1], lambda x: x.sum(axis=1), lambda x: np.hypot(*x.T)):

@@ -77,9 +77,8 @@ def test_records_are_found_without_an_index(pictures, tmp_path, through_pipeline
     with_index = through_pipeline(TFRecords(path=str(tmp_path / "made")), range(11), batch=11)
     for index in (tmp_path / "made").glob("*.index.npy"):
         index.unlink()
-    np.testing.assert_array_equal(
-        through_pipeline(TFRecords(path=str(tmp_path / "made")), range(11), batch=11), with_index
-    )
+    found = through_pipeline(TFRecords(path=str(tmp_path / "made")), range(11), batch=11)
+    np.testing.assert_array_equal(found, with_index)
 
 
 def test_the_filter_is_the_one_that_was_named(pictures, tmp_path, through_pipeline):
@@ -184,13 +183,11 @@ def test_file_that_is_written_during_training_is_noticed(way, pictures, tmp_path
         with file.open("ab") as opened:
             opened.write(b"x")
     elif way == "other":  # images of the same length
-        content = file.read_bytes()
-        file.write_bytes(content)
+        file.write_bytes(file.read_bytes())
     else:
         os.truncate(file, 0 if way == "zero" else file.stat().st_size - 1)
-    with pytest.raises(
-        tf.errors.OpError, match=r"tfrecords\.path = .*\.tfrecord' has been written since it was opened"
-    ):
+    said = r"tfrecords\.path = .*\.tfrecord' has been written since it was opened"
+    with pytest.raises(tf.errors.OpError, match=said):
         through_pipeline(data, range(11), batch=11)
 
 

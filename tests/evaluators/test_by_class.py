@@ -36,8 +36,6 @@ class Asked:
 
 
 class Nearest(ganlab.Features):
-    """Classifies a point by the nearest mean."""
-
     def prepare(self, dataset):
         pass
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from small import constraint, small
+from small import Points, constraint, small
 
 import ganlab
 from ganlab.training.loading import load_trained
@@ -148,6 +148,4 @@ def test_ways_back_are_found_by_what_they_map_with_the_averaged_weights(cpus, ga
 )
 def test_other_data_are_refused(name, message):
     with pytest.raises(ganlab.errors.IncompatibleError, match=message):
-        evaluator(name).evaluate(
-            Drawn(lambda x: x, "labels", ASKED), ganlab.component("datasets", "swiss_roll")(), None
-        )
+        evaluator(name).evaluate(Drawn(lambda x: x, "labels", ASKED), Points(ASKED), None)

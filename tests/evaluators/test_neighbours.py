@@ -103,9 +103,8 @@ def test_one_sample_that_is_not_finite_leaves_no_figure(name, odd):
 def test_scale_does_not_matter_and_features_are_used():
     features, dataset = Halves(), Normal(2)
     for name in ("precision_recall", "density_coverage"):
-        assert measure(name, normal(1.0), dataset, samples=100, features=features) == measure(
-            name, normal(1.0), dataset, samples=100
-        )
+        plain = measure(name, normal(1.0), dataset, samples=100)
+        assert measure(name, normal(1.0), dataset, samples=100, features=features) == plain
     assert features.prepared == [dataset] * 2
 
 

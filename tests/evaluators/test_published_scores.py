@@ -20,8 +20,6 @@ REFERENCE = json.loads((FEATURES / "published_network.json").read_text())
 
 
 class Few(ganlab.Features):
-    """Eight features and three classes."""
-
     def __init__(self, scale=1.0):
         random = np.random.default_rng(0)
         self.kernel, self.last = scale * random.normal(size=(12, 8)), random.normal(size=(8, 3))

@@ -11,8 +11,6 @@ pytestmark = pytest.mark.slow
 
 
 class Spy(ganlab.Evaluator):
-    """Records the strategy that it is called under."""
-
     def __init__(self):
         self.replicas = []
 
@@ -30,8 +28,7 @@ def train(path, evaluators):
         dataset=ganlab.component("datasets", "digits")(),
         architecture=networks,
         constraints=[ganlab.component("constraints", "gradient_penalty")()],
-        critic_optimizer=adam,
-        generator_optimizer=adam,
+        optimizer=adam,
         batch_size=8,
         steps=4,
         evaluate_every=2,

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 import workers
-from whole_runs import checkpointed
+from whole_runs import assert_equal_bits, checkpointed
 
 import ganlab
 
@@ -88,4 +88,4 @@ def test_a_lost_worker_ends_all_four_which_resume_bit_for_bit(folder, four):
     assert run(folder, "lost").info["status"] == "interrupted"
     codes, outputs = workers.ended(workers.start_several(folder, 4, "--resume", str(run(folder, "lost").path)))
     assert codes == [0, 0, 0, 0], "\n".join(outputs)
-    workers.assert_equal_bits(four[0], run(folder, "lost"))
+    assert_equal_bits(four[0], run(folder, "lost"))

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 import workers
+from whole_runs import assert_equal_bits
 
 import ganlab
 
@@ -47,4 +48,4 @@ def test_workers_that_lose_one_another_resume_bit_for_bit(tmp_path):
     whole, killed = ganlab.Run(runs / "whole"), ganlab.Run(runs / "killed")
     assert len(killed.info["resumed"]) == 4
     assert whole.info["step"] == 600
-    workers.assert_equal_bits(whole, killed)
+    assert_equal_bits(whole, killed)

@@ -1,20 +1,33 @@
 """Constraints that are right but unusual: the kit must let them pass."""
 
-import contract_plugin
-
 import ganlab
 from ganlab.functional import slopes
 from ganlab.lazy import tensorflow as tf
 
 
-class Dragan(contract_plugin.Dragan):
-    """Keeps a reduced statistic and a count, and logs with every reduction."""
+class Dragan(ganlab.Constraint):
+    """Slopes near the data, within the standard deviation of the global batch (Kodali et al., 2017).
+
+    Also keeps a running mean of that deviation and a count, and logs with every reduction.
+    """
 
     def __init__(self, *, weight: float = 1.0) -> None:
         self.weight = weight
 
+    def initial_state(self, weights):
+        return {"deviation": tf.zeros([]), "updates": tf.zeros([], tf.int32)}
+
+    def advance(self, weights, state, batch, replica):
+        mean = replica.mean(tf.reduce_mean(batch.real))
+        deviation = tf.sqrt(replica.mean(tf.reduce_mean(tf.square(batch.real - mean))))
+        replica.log("deviation", deviation)
+        return {"deviation": 0.5 * state["deviation"] + 0.5 * deviation, "updates": state["updates"] + 1}
+
     def penalty(self, critic, batch, state, replica):
-        return self.weight * super().penalty(critic, batch, state, replica)
+        slope = slopes(critic, batch.real + state["deviation"] * replica.normal(batch.real.shape))
+        for reduce in ("mean", "max", "min", "sum"):
+            replica.log(f"slope_{reduce}", slope, reduce=reduce)
+        return self.weight * tf.square(slope - 1.0)
 
 
 class Lazy(ganlab.Constraint):

@@ -1,6 +1,6 @@
-import contract_plugin
 import pytest
 
+import ganlab
 from ganlab.plugins import manager as plugins
 
 
@@ -16,6 +16,17 @@ def plugged():
 
     with plugins.using(plugins.current()):
         yield add
+
+
+@pytest.fixture
+def offered(plugged):
+    """Loads a plugin that has components of a kind: `offered("constraints", mine=Mine)`."""
+
+    def offer(kind, **components):
+        hook = staticmethod(ganlab.hookimpl(lambda: components))
+        plugged(own=type("Plugin", (), {f"ganlab_{kind}": hook})())
+
+    return offer
 
 
 @pytest.fixture(scope="session")
@@ -43,12 +54,3 @@ def brief(cpus):
     from whole_runs import Graph
 
     return Graph(small(0, steps=4))
-
-
-@pytest.fixture(scope="module")
-def contract_constraints():
-    """The constraints of contract_plugin.py, found like an outside plugin's."""
-    found = plugins.discover()
-    found.add(plugins.Plugin("contract_plugin", "tests", ""), lambda: contract_plugin)
-    with plugins.using(found):
-        yield

@@ -27,9 +27,9 @@ def strategy(replicas):
     return ganlab.component("strategies", "mirrored")(virtual_replicas=replicas)
 
 
-def small(replicas=0, **parts):
+def small(replicas=0, *, optimizer=None, **parts):
     """Two hidden layers of eight units on the 8 Gaussians, smooth so that no kink magnifies rounding."""
-    optimizer = sgd()
+    optimizer = optimizer or sgd()
     given = {
         "dataset": ganlab.component("datasets", "gaussian_ring")(),
         "architecture": ganlab.component("architectures", "mlp")(width=8, depth=2, activation="tanh", latent_dim=3),

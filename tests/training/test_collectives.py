@@ -127,8 +127,7 @@ def test_the_same_training_has_the_same_bits_every_time(replicas):
         loss=Centered(),
         architecture=ganlab.component("architectures", "mlp")(width=32),
         constraints=[constraint("gradient_penalty")],
-        critic_optimizer=adam,
-        generator_optimizer=adam,
+        optimizer=adam,
         critic_steps=5,
         batch_size=256,
     )

@@ -105,13 +105,7 @@ def test_generator_order_is_another_permutation_of_a_finite_set():
 def test_microbatches_of_large_networks_train_for_several_steps():
     # TensorFlow keeps sums of three large tensors in temporary variables, which fail in a loop that runs a second time.
     wide = ganlab.component("architectures", "mlp")(width=2048, depth=2)
-    penalty = [constraint("gradient_penalty")]
-    parts = {
-        "architecture": wide,
-        "constraints": penalty,
-        "critic_optimizer": sgd(1e-5),
-        "generator_optimizer": sgd(1e-5),
-    }
+    parts = {"architecture": wide, "constraints": [constraint("gradient_penalty")], "optimizer": sgd(1e-5)}
     whole, split = (Trainer(small(0, microbatches=k, batch_size=8, **parts)) for k in (1, 4))
     for _ in range(2):
         np.testing.assert_allclose(whole.train(1), split.train(1), rtol=1e-5, atol=1e-6)

@@ -19,8 +19,6 @@ SHAPE = (4, 4, 2)
 
 
 class Block(keras.layers.Layer):
-    """A layer with layers in a list and in a dict."""
-
     def __init__(self, inner, **kwargs):
         super().__init__(**kwargs)
         self.parts = [keras.layers.Dense(2), inner]
@@ -32,8 +30,6 @@ class Block(keras.layers.Layer):
 
 
 class Own(keras.Model):
-    """A critic of a class of its own."""
-
     def __init__(self, inner):
         super().__init__()
         self.inner = {"layer": inner}
@@ -44,8 +40,6 @@ class Own(keras.Model):
 
 
 class Doubled(keras.layers.Layer):
-    """A layer whose call resizes."""
-
     def call(self, x):
         return tf.image.resize(x, (8, 8))  # in a call
 
@@ -90,6 +84,7 @@ def line(mark):
 
 
 LAYER = r"'n' \(LayerNormalization\) .*constraints\.gradient_penalty.*Use ganlab\.layers\.LayerNormalization"
+UP = r"'u' .*ganlab\.layers\.UpSampling2D"
 
 
 @pytest.mark.parametrize(
@@ -99,14 +94,8 @@ LAYER = r"'n' \(LayerNormalization\) .*constraints\.gradient_penalty.*Use ganlab
         (lambda: keras.layers.LayerNormalization(axis=[1, 2, 3], name="n"), LAYER),
         (lambda: keras.layers.GroupNormalization(2, name="g"), r"'g' .*Use ganlab\.layers\.GroupNormalization"),
         (lambda: keras.layers.GroupNormalization(-1, name="g"), r"'g' .*ganlab\.layers\.InstanceNormalization"),
-        (
-            lambda: keras.layers.UpSampling2D(2, interpolation="bilinear", name="u"),
-            r"'u' .*ganlab\.layers\.UpSampling2D",
-        ),
-        (
-            lambda: keras.layers.UpSampling2D(2, interpolation="bicubic", name="u"),
-            r"'u' .*ganlab\.layers\.UpSampling2D",
-        ),
+        (lambda: keras.layers.UpSampling2D(2, interpolation="bilinear", name="u"), UP),
+        (lambda: keras.layers.UpSampling2D(2, interpolation="bicubic", name="u"), UP),
         (lambda: keras.layers.Resizing(3, 3, name="r"), r"'r' .*ganlab\.layers\.Resizing"),
         (lambda: keras.layers.Resizing(3, 3, interpolation="nearest", name="r"), r"'r' .*ganlab\.layers\.Resizing"),
         (lambda: keras.Sequential([keras.Sequential([keras.layers.LayerNormalization(name="n")])]), LAYER),
@@ -191,60 +180,42 @@ def _in_a_function(x):
     return tf.image.resize(x, (4, 4))  # function
 
 
+# By the mark of its line, code of a lambda layer and what is said of it.
+LAMBDAS = {
+    "bilinear": lambda x: tf.image.resize(x, (4, 4)),  # bilinear
+    "nearest": lambda x: tf.image.resize(x, (4, 4), "nearest"),  # nearest
+    "area": lambda x: tf.image.resize(x, (4, 4), "area"),  # area
+    "antialias": lambda x: tf.image.resize(x, (4, 4), antialias=True),  # antialias
+    "crop": lambda x: tf.image.crop_and_resize(x, [[0.0, 0, 1, 1]] * 12, [*range(12)], (4, 4)),  # crop
+    "responses": lambda x: tf.nn.local_response_normalization(x),  # responses
+    "moments": _moments,
+    "branch": _in_a_branch,
+    "python": lambda x: tf.ensure_shape(tf.numpy_function(np.tanh, [x], tf.float32), x.shape),  # python
+    "hsv": lambda x: tf.image.hsv_to_rgb(tf.repeat(x[..., :1], 3, -1)),  # hsv
+}
+SAID = {
+    "bilinear": "ResizeBilinear.*second derivative.*silently.*ganlab.functional.resize",
+    "nearest": "cannot differentiate twice.*ganlab.functional.resize",
+    "area": "ResizeArea, which TensorFlow cannot differentiate[.].*ganlab.functional.resize",
+    "antialias": "ScaleAndTranslate.*ganlab.functional.resize",
+    "crop": "CropAndResize, which TensorFlow cannot differentiate twice",
+    "responses": "LRN, which TensorFlow cannot differentiate twice",
+    "moments": "ganlab.functional.moments",
+    "branch": "ResizeBicubic",
+    "python": "PyFunc, whose derivative TensorFlow takes to be zero, silently.*tf.stop_gradient",
+    "hsv": "HSVToRGB, whose derivative TensorFlow takes to be zero, silently.*tf.stop_gradient",
+}
+
+
+def in_lambda(name):
+    return lambda: lambda_(LAMBDAS[name], (4, 4, 3) if name == "hsv" else SHAPE)
+
+
 CODE = {
     "call": (Doubled, r"\(Doubled\)", "in a call", "ResizeBilinear.*silently.*ganlab.functional.resize"),
-    "bilinear": (
-        lambda: lambda_(lambda x: tf.image.resize(x, (4, 4))),  # bilinear
-        r"'mine' \(Lambda\)",
-        "bilinear",
-        "ResizeBilinear.*second derivative.*silently.*ganlab.functional.resize",
-    ),
-    "nearest": (
-        lambda: lambda_(lambda x: tf.image.resize(x, (4, 4), "nearest")),  # nearest
-        r"'mine' \(Lambda\)",
-        "nearest",
-        "cannot differentiate twice.*ganlab.functional.resize",
-    ),
-    "area": (
-        lambda: lambda_(lambda x: tf.image.resize(x, (4, 4), "area")),  # area
-        r"'mine' \(Lambda\)",
-        "area",
-        "ResizeArea, which TensorFlow cannot differentiate[.].*ganlab.functional.resize",
-    ),
-    "antialias": (
-        lambda: lambda_(lambda x: tf.image.resize(x, (4, 4), antialias=True)),  # antialias
-        r"'mine' \(Lambda\)",
-        "antialias",
-        "ScaleAndTranslate.*ganlab.functional.resize",
-    ),
-    "crop": (
-        lambda: lambda_(lambda x: tf.image.crop_and_resize(x, [[0.0, 0, 1, 1]] * 12, [*range(12)], (4, 4))),  # crop
-        r"'mine' \(Lambda\)",
-        "crop",
-        "CropAndResize, which TensorFlow cannot differentiate twice",
-    ),
-    "responses": (
-        lambda: lambda_(lambda x: tf.nn.local_response_normalization(x)),  # responses
-        r"'mine' \(Lambda\)",
-        "responses",
-        "LRN, which TensorFlow cannot differentiate twice",
-    ),
     "softsign": (lambda: keras.layers.Activation("softsign", name="s"), r"'s' \(Activation\)", None, r"1 \+ tf.abs"),
     "softsign-of-dense": (lambda: keras.layers.Dense(2, "softsign", name="s"), r"'s' \(Dense\)", None, "Softsign"),
-    "moments": (lambda: lambda_(_moments), r"'mine' \(Lambda\)", "moments", "ganlab.functional.moments"),
-    "branch": (lambda: lambda_(_in_a_branch), r"'mine' \(Lambda\)", "branch", "ResizeBicubic"),
-    "python": (
-        lambda: lambda_(lambda x: tf.ensure_shape(tf.numpy_function(np.tanh, [x], tf.float32), x.shape)),  # python
-        r"'mine' \(Lambda\)",
-        "python",
-        "PyFunc, whose derivative TensorFlow takes to be zero, silently.*tf.stop_gradient",
-    ),
-    "hsv": (
-        lambda: lambda_(lambda x: tf.image.hsv_to_rgb(tf.repeat(x[..., :1], 3, -1)), (4, 4, 3)),  # hsv
-        r"'mine' \(Lambda\)",
-        "hsv",
-        "HSVToRGB, whose derivative TensorFlow takes to be zero, silently.*tf.stop_gradient",
-    ),
+    **{name: (in_lambda(name), r"'mine' \(Lambda\)", name, said) for name, said in SAID.items()},
 }
 
 

@@ -30,9 +30,8 @@ def broken(**methods):
     ["prepare", "parameters", "initial_state", "advance", "reparameterize", "penalty", "weight_penalty", "project"],
 )
 def test_a_constraint_is_named(method):
-    with pytest.raises(
-        PluginError, match=rf"^constraints\.broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$"
-    ) as caught:
+    said = rf"^constraints\.broken failed in {method}: ValueError: mine \(test_failures\.py:\d+\)$"
+    with pytest.raises(PluginError, match=said) as caught:
         Trainer(small(0, constraints=[constraint("spectral_norm"), broken(**{method: fails})])).trace()
     assert isinstance(caught.value.__cause__, ValueError)
 
@@ -48,8 +47,6 @@ def test_an_optimizer_is_named(method, replicas):
 
 
 class LogsTwice(ganlab.Loss):
-    """Gives both of its losses one name."""
-
     def critic(self, real_scores, fake_scores, replica):
         replica.log("own", fake_scores)
         return fake_scores - real_scores
@@ -147,8 +144,9 @@ class Models(ganlab.Architecture):
             lambda: {"architecture": Models(lambda: Subclassed(3), lambda: Subclassed(1))},
             r"generator .* returns the shape \(None, 3\); it must be \(None, 2\)",
         ),
+        (lambda: {"architecture": Layers(critic=lambda x: x)}, r"critic .*\(None, 2\); it must be \(None, 1\)"),
     ],
-    ids=["loss", "data", "optimizer", "architecture", "model", "no model", "another shape"],
+    ids=["loss", "data", "optimizer", "architecture", "model", "no model", "another shape", "examples for scores"],
 )
 def test_every_other_part_is_named(parts, message):
     with pytest.raises(GanlabError, match=f"{message}") as caught:

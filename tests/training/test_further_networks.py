@@ -62,8 +62,7 @@ def parts(**changed):
     given = {
         "architecture": Four(),
         "loss": TwoCritics(),
-        "critic_optimizer": sgd(RATE),
-        "generator_optimizer": sgd(RATE),
+        "optimizer": sgd(RATE),
         "optimizers": {"encoder": sgd(ENCODER_RATE)},
         "network_constraints": {"second": [constraint("weight_clipping", limit=LIMIT)]},
         "critic_steps": 2,
@@ -201,12 +200,10 @@ class Smooth(ganlab.Constraint):
 
 def test_penalties_reach_networks_by_name_and_their_own():
     recovered = {"generator_constraints": [Recovers()], "architecture": Beside()}
-    trainer = Trainer(small(**recovered, network_constraints={"encoder": [Smooth()]}))
-    before = values(trainer.state)
-    trainer.train(1)
-    after = values(trainer.state)
-    assert np.abs(after["encoder/weights/out/kernel"] - before["encoder/weights/out/kernel"]).max() > 1e-5
-    assert "network_constraints/encoder/smooth/code" in [metric.tag for metric in trainer.metrics]
+    training = trained(count=1, **recovered, network_constraints={"encoder": [Smooth()]})
+    kernel = "encoder/weights/out/kernel"
+    assert np.abs(training.values[kernel] - training.start[kernel]).max() > 1e-5
+    assert "network_constraints/encoder/smooth/code" in training.reduced()
 
 
 def test_a_gradient_penalty_constrains_a_second_critic_as_the_first():
@@ -246,40 +243,40 @@ def shared(shape):
     return {"generator": {name: keras.Sequential([keras.Input(shape), layer]) for name in ("one", "two")}}
 
 
-def encoder():
-    return {"architecture": Beside(), "loss": Calls()}
+def encoder(**changed):
+    return {"architecture": Beside(), "loss": Calls(), **changed}
+
+
+def beside(further):
+    return {"architecture": Beside(further)}
 
 
 MISTAKES = {
-    "no dict": (lambda: {"architecture": Beside(lambda shape: [model()])}, ContractError, "dict by the side"),
-    "side": (lambda: {"architecture": Beside(lambda s: {"encoder": model()})}, ContractError, "generator' or 'critic'"),
-    "taken": (
-        lambda: {"architecture": Beside(lambda s: {"generator": {"critic": model()}})},
-        ContractError,
-        "names a network 'critic'",
-    ),
+    "no dict": (lambda: beside(lambda shape: [model()]), ContractError, "dict by the side"),
+    "side": (lambda: beside(lambda s: {"encoder": model()}), ContractError, "generator' or 'critic'"),
+    "taken": (lambda: beside(lambda s: {"generator": {"critic": model()}}), ContractError, "names a network 'critic'"),
     "twice": (
-        lambda: {"architecture": Beside(lambda s: {"generator": {"e": model()}, "critic": {"e": model()}})},
+        lambda: beside(lambda s: {"generator": {"e": model()}, "critic": {"e": model()}}),
         ContractError,
         "names a network 'e'",
     ),
-    "no name": (lambda: {"architecture": Beside(lambda s: {"critic": {"a/b": model()}})}, ContractError, "identifier"),
-    "no model": (lambda: {"architecture": Beside(lambda s: {"critic": {"a": 3}})}, ContractError, "a keras.Model"),
+    "no name": (lambda: beside(lambda s: {"critic": {"a/b": model()}}), ContractError, "identifier"),
+    "no model": (lambda: beside(lambda s: {"critic": {"a": 3}}), ContractError, "a keras.Model"),
     "not built": (
-        lambda: {"architecture": Beside(lambda s: {"critic": {"a": keras.Sequential([keras.layers.Dense(2)])}})},
+        lambda: beside(lambda s: {"critic": {"a": keras.Sequential([keras.layers.Dense(2)])}}),
         ContractError,
         "does not say what its inputs are",
     ),
-    "shared": (lambda: {"architecture": Beside(shared), "loss": Calls("one", "two")}, ContractError, "belongs to one"),
-    "untrained": (lambda: {"architecture": Beside()}, ContractError, "Nothing trains the network 'encoder'"),
+    "shared": (lambda: {**beside(shared), "loss": Calls("one", "two")}, ContractError, "belongs to one"),
+    "untrained": (lambda: beside(None), ContractError, "Nothing trains the network 'encoder'"),
     "wrong side": (
-        lambda: {**encoder(), "architecture": Beside(lambda s: {"critic": {"encoder": model()}})},
+        lambda: {**encoder(), **beside(lambda s: {"critic": {"encoder": model()}})},
         ContractError,
         "Nothing trains the network 'encoder'.*the critic's loss",
     ),
-    "optimizer": (lambda: {**encoder(), "optimizers": {"encodr": sgd()}}, ConfigError, "Did you mean 'encoder'"),
+    "optimizer": (lambda: encoder(optimizers={"encodr": sgd()}), ConfigError, "Did you mean 'encoder'"),
     "own optimizer": (
-        lambda: {**encoder(), "optimizers": {"critic": sgd()}},
+        lambda: encoder(optimizers={"critic": sgd()}),
         ConfigError,
         "whose setting is experiment.critic_optimizer",
     ),
@@ -289,18 +286,18 @@ MISTAKES = {
         "'encoder' is none of the networks that architectures.mlp has beside generator and critic; it has none",
     ),
     "other side's constraint": (
-        lambda: {**encoder(), "network_constraints": {"encoder": [constraint("gradient_penalty")]}},
+        lambda: encoder(network_constraints={"encoder": [constraint("gradient_penalty")]}),
         IncompatibleError,
         re.escape("no effect in experiment.network_constraints['encoder']"),
     ),
     "no list": (
-        lambda: {**encoder(), "network_constraints": {"encoder": constraint("r1")}},
+        lambda: encoder(network_constraints={"encoder": constraint("r1")}),
         ConfigError,
         re.escape("experiment.network_constraints['encoder'] is") + ".*put it in brackets",
     ),
-    "no optimizer": (lambda: {**encoder(), "optimizers": {"encoder": 0.1}}, ConfigError, "keras.optimizers.Optimizer"),
+    "no optimizer": (lambda: encoder(optimizers={"encoder": 0.1}), ConfigError, "keras.optimizers.Optimizer"),
     "clipped": (
-        lambda: {**encoder(), "optimizers": {"encoder": keras.optimizers.SGD(clipnorm=1.0)}},
+        lambda: encoder(optimizers={"encoder": keras.optimizers.SGD(clipnorm=1.0)}),
         IncompatibleError,
         re.escape("experiment.optimizers['encoder'] sets clipnorm"),
     ),
@@ -311,7 +308,7 @@ MISTAKES = {
     ),
     "unknown": (lambda: {"loss": Calls("encoder")}, PluginError, "encoder"),
     "seed": (
-        lambda: {"architecture": Beside(lambda s: {"generator": {"encoder": dropping(s)}}), "loss": Calls()},
+        lambda: {**encoder(), **beside(lambda s: {"generator": {"encoder": dropping(s)}})},
         IncompatibleError,
         "The encoder's layer .* draws the same noise",
     ),

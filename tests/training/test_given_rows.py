@@ -78,8 +78,7 @@ PAIRED = {"architecture": Taking(joined(True, CONDITIONS, SOURCE), joined(True, 
 def parts(kind, **changed):
     given = {
         "loss": loss("non_saturating"),
-        "critic_optimizer": sgd(RATE),
-        "generator_optimizer": sgd(RATE),
+        "optimizer": sgd(RATE),
         "critic_steps": 2,
     }
     return {**given, **kind, **changed}
@@ -163,9 +162,8 @@ def test_pairs_stay_together_and_a_source_has_an_order_of_its_own():
 
 def test_a_source_of_its_own_replaces_that_of_pairs():
     taking = Taking(joined(False, SOURCE), joined(True), latent_dim=0)
-    found = Inputs(small(0, **parts({"architecture": taking, "dataset": Rows(), "source": OTHER}))).of(
-        tf.constant(0, tf.int64), 0
-    )
+    inputs = Inputs(small(0, **parts({"architecture": taking, "dataset": Rows(), "source": OTHER})))
+    found = inputs.of(tf.constant(0, tf.int64), 0)
     assert all((OTHER._points == row).all(axis=1).any() for row in found["source"].numpy().reshape(-1, 3))
 
 
@@ -202,16 +200,12 @@ class Called(Wasserstein):
 
 
 def test_a_loss_calls_the_generator_with_another_source():
-    mirrored = parts(MAP, loss=Called(), critic_steps=1)
-    trainer = Trainer(small(0, **mirrored))
-    net, critic = (Net(values(trainer.state), role) for role in ("generator", "critic"))
-    source = Inputs(trainer.experiment).of(tf.constant(0, tf.int64), 0)
-    metrics = trainer.train(1)[0, 0]
-    row = {metric.tag: value for metric, value in zip(trainer.metrics, metrics, strict=True)}
-    critic.weights = [np.asarray(values(trainer.state)[name], np.float64) for name in critic.names]
+    training = trained(count=1, **parts(MAP, loss=Called(), critic_steps=1))
+    net, critic = Net(training.start, "generator"), Net(training.values, "critic")
+    source = Inputs(training.trainer.experiment).of(tf.constant(0, tf.int64), 0)
     one, other = (net(sign * source["generator/source"].numpy().astype(np.float64)) for sign in (1.0, -1.0))
     expected = np.mean(-critic(one)[:, 0] + ((other - one) ** 2).sum(axis=1))
-    assert row["generator/loss"] == pytest.approx(expected, rel=1e-4)
+    assert training.metric("generator/loss")[0, 0] == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +255,8 @@ def test_diagnostics_see_samples_of_the_update_that_comes_next():
     net = Net(values(state), "generator")
     source = Inputs(experiment).of(tf.constant(0, tf.int64), 0)["source"][0].numpy()
     np.testing.assert_allclose(seen["fake"], net(source), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(
-        seen["more"], net(sampler(experiment, state).given(30, 0)["source"]), rtol=1e-5, atol=1e-5
-    )
+    more = sampler(experiment, state).given(30, 0)["source"]
+    np.testing.assert_allclose(seen["more"], net(more), rtol=1e-5, atol=1e-5)
     assert all(np.abs(gradient).max() > 0 for gradient in seen["gradients"].values())
 
     paired = small(0, **parts(PAIRED, diagnostics=[Fakes()]))
@@ -290,8 +283,6 @@ def test_other_sources_and_conditions_are_other_data():
 
 
 class Labelled(Rows):
-    """The same with labels, which are the numbers modulo 4."""
-
     classes = 4
 
     def labels(self, numbers):

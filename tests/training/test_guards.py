@@ -86,19 +86,15 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
 
 def test_a_sound_constraint_does_not_warn():
     warnings = Warnings(ConstraintStack([constraint("lipschitz_penalty")], ["lipschitz_penalty"]), [])
-    assert not [
-        w for row in rows("constraints/lipschitz_penalty/slope", [0.1, 1.0, 1.9] * 10) for w in warnings.row(row)
-    ]
+    sound = rows("constraints/lipschitz_penalty/slope", [0.1, 1.0, 1.9] * 10)
+    assert not [said for row in sound for said in warnings.row(row)]
 
 
 def test_rows_without_a_constraints_metrics_neither_warn_nor_clear_it():
     tags = [Metric("constraints/gradient_penalty/slope", every=4), Metric("critic/loss")]
     warnings = Warnings(ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]), tags)
-    said = []
-    for steep, bare in zip(
-        rows("constraints/gradient_penalty/slope", [5.0] * 10), rows("critic/loss", [1.0] * 10), strict=True
-    ):
-        said += [*warnings.row(steep), *warnings.row(bare)]
+    steep, bare = rows("constraints/gradient_penalty/slope", [5.0] * 10), rows("critic/loss", [1.0] * 10)
+    said = [said for both in zip(steep, bare, strict=True) for row in both for said in warnings.row(row)]
     assert len(said) == 1
 
 

@@ -18,14 +18,12 @@ def numbers(inputs, steps, replicas):
     )
 
 
-def test_every_example_is_seen_once_an_epoch_and_each_epoch_has_its_order():
-    # 48 examples are 2 iterations of 2 updates of 12, over 4 replicas.
-    inputs = Inputs(small(4, dataset=Points(np.zeros((48, 2))), critic_steps=2))
-
-    epochs = numbers(inputs, 6, 4).reshape(3, 48)
-
-    for epoch in epochs:
-        assert sorted(epoch) == list(range(48))
+# 48 examples are 2 iterations of 2 updates of 12; epochs of 10 end inside a batch.
+@pytest.mark.parametrize(("replicas", "critic_steps", "size", "iterations"), [(4, 2, 48, 6), (2, 1, 10, 5)])
+def test_every_example_is_seen_once_an_epoch(replicas, critic_steps, size, iterations):
+    inputs = Inputs(small(replicas, dataset=Points(np.zeros((size, 2))), critic_steps=critic_steps))
+    for epoch in numbers(inputs, iterations, replicas).reshape(-1, size):
+        assert sorted(epoch) == list(range(size))
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -34,13 +32,6 @@ def test_orders_are_not_told_from_chance(seed):
     assert np.abs(np.corrcoef([np.arange(240), *epochs]) - np.eye(4)).max() < 0.2  # a standard deviation is 0.065
     of_four_classes = [np.bincount(batch // 60, minlength=4) for batch in epochs.reshape(12, 60)]
     assert np.mean((np.array(of_four_classes) - 15) ** 2 / 15) < 1.25  # chi-squared, 3/4 by chance
-
-
-def test_an_epoch_may_end_inside_a_batch():
-    inputs = Inputs(small(2, dataset=Points(np.zeros((10, 2)))))
-    seen = numbers(inputs, 5, 2).ravel()  # 60 numbers, six epochs of ten
-    for epoch in seen.reshape(6, 10):
-        assert sorted(epoch) == list(range(10))
 
 
 def test_the_order_follows_the_seed():

@@ -185,15 +185,11 @@ def test_an_optimizer_that_looks_ahead_beside_one_that_does_not_is_refused():
 
 
 class Shorter(keras.optimizers.SGD):
-    """Loses a weight."""
-
     def look_ahead(self, gradients, weights):
         return weights[1:]
 
 
 class Failing(keras.optimizers.SGD):
-    """Fails."""
-
     def look_ahead(self, gradients, weights):
         return 1 / 0
 

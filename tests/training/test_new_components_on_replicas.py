@@ -92,9 +92,8 @@ def test_new_components_train_the_same(name):
     ],
 )
 def test_a_constraint_of_the_other_network_is_refused(part, name, right):
-    with pytest.raises(
-        ganlab.IncompatibleError, match=f"has no effect in experiment.{part}. Put it in experiment.{right}"
-    ):
+    said = f"has no effect in experiment.{part}. Put it in experiment.{right}"
+    with pytest.raises(ganlab.IncompatibleError, match=said):
         TrainingState(small(0, **{part: [made("constraints", name)]}))
 
 

@@ -19,10 +19,6 @@ def linear(x):
     return keras.layers.Dense(1)(x)
 
 
-def adam():
-    return ganlab.component("optimizers", "adam")(learning_rate=1e-3)
-
-
 def contract_two():
     return {
         "architecture": plugin.Conditional(),
@@ -40,8 +36,7 @@ CASES = {
     "linear critic, two updates": lambda: {"architecture": Layers(critic=linear), "critic_steps": 2},
     "adam": lambda: {
         "architecture": Layers(critic=linear),
-        "critic_optimizer": adam(),
-        "generator_optimizer": adam(),
+        "optimizer": ganlab.component("optimizers", "adam")(learning_rate=1e-3),
         "ema_decay": 0.9,
     },
     "penalty": lambda: {"constraints": [constraint("gradient_penalty")]},

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from making import loss
-from networks_by_hand import latents, sigmoid
-from small import Layers, assert_same, constraint, dropping_critic, sgd, small, trained, values
+from networks_by_hand import assert_moved, differences, gradients, latents, outputs, sigmoid
+from small import Layers, assert_same, constraint, dropping_critic, sgd, small, trained
 
 import ganlab
 from ganlab.training.graph import noise
@@ -17,12 +17,6 @@ pytestmark = pytest.mark.usefixtures("cpus")
 RATE, GAMMA, ROWS = 0.05, 0.5, 12
 
 
-def outputs(weights, x):
-    """Samples of a generator of two layers, or scores of a critic."""
-    kernel, bias, last, shift = weights
-    return np.tanh(x @ kernel + bias) @ last + shift
-
-
 def critic_loss(critic, real, fake):
     return np.mean(np.logaddexp(0, -outputs(critic, real)) + np.logaddexp(0, outputs(critic, fake)))
 
@@ -31,38 +25,16 @@ def generator_loss(critic, fake):
     return np.mean(np.logaddexp(0, -outputs(critic, fake)))
 
 
-def by_hand(critic, x, upstream):
-    """The gradients by the weights of a network of two layers, and by its input."""
-    kernel, bias, last, _ = critic
-    hidden = np.tanh(x @ kernel + bias)
-    inner = upstream @ last.T * (1 - hidden**2)
-    return [x.T @ inner, inner.sum(0), hidden.T @ upstream, upstream.sum(0)], inner @ kernel.T
-
-
 def by_critic(critic, real, fake):
-    of_real, _ = by_hand(critic, real, -sigmoid(-outputs(critic, real)) / len(real))
-    of_fake, _ = by_hand(critic, fake, sigmoid(outputs(critic, fake)) / len(fake))
+    of_real, _ = gradients(critic, real, -sigmoid(-outputs(critic, real)) / len(real))
+    of_fake, _ = gradients(critic, fake, sigmoid(outputs(critic, fake)) / len(fake))
     return [a + b for a, b in zip(of_real, of_fake, strict=True)]
 
 
 def by_generator(critic, generator, latent):
     fake = outputs(generator, latent)
-    _, upstream = by_hand(critic, fake, -sigmoid(-outputs(critic, fake)) / len(fake))
-    return by_hand(generator, latent, upstream)[0]
-
-
-def differences(function, weights, h=1e-5):
-    """The gradient of a number by weights, by central differences."""
-    gradient = [np.zeros_like(w) for w in weights]
-    for w, g in zip(weights, gradient, strict=True):
-        for place in np.ndindex(w.shape):
-            kept = w[place]
-            w[place] = kept + h
-            up = function()
-            w[place] = kept - h
-            g[place] = (up - function()) / (2 * h)
-            w[place] = kept
-    return gradient
+    _, upstream = gradients(critic, fake, -sigmoid(-outputs(critic, fake)) / len(fake))
+    return gradients(generator, latent, upstream)[0]
 
 
 def consensus(critic, generator, real, latent, side):
@@ -90,12 +62,7 @@ GAMES = {
 
 
 def parts(name):
-    optimizers = {"critic_optimizer": sgd(RATE), "generator_optimizer": sgd(RATE)}
-    return {"architecture": Layers(), "loss": GAMES[name][1](), **optimizers}
-
-
-def small_game(name, replicas=0):
-    return small(replicas, **parts(name))
+    return {"architecture": Layers(), "loss": GAMES[name][1](), "optimizer": sgd(RATE)}
 
 
 def descend(weights, gradient):
@@ -123,20 +90,16 @@ def loop(experiment, first, game, steps):
 
 @pytest.mark.parametrize("name", ["unrolled", pytest.param("consensus", marks=pytest.mark.slow)])
 def test_twenty_updates_are_those_of_a_loop_in_numpy(name):
-    trainer = Trainer(small_game(name, 2))
-    first = values(trainer.state)
-    expected = loop(small_game(name), first, GAMES[name][0], 20)
+    training = trained(2, **parts(name))
+    expected = loop(small(**parts(name)), training.start, GAMES[name][0], 20)
+    assert_moved(training, expected)
     alone = trained(**{**parts(name), "loss": loss("non_saturating")}).values
-    trainer.train(20)
-    after = values(trainer.state)
-    for key, value in expected.items():
-        np.testing.assert_allclose(after[key], value, rtol=1e-5, atol=1e-5, err_msg=key)
     assert max(np.abs(alone[key] - value).max() for key, value in expected.items()) > 1e-3
 
 
 def test_without_steps_the_game_is_not_changed():
-    given = {"critic_optimizer": sgd(RATE), "generator_optimizer": sgd(RATE)}
-    assert_same(trained(**given, loss=loss("non_saturating")), trained(**given, loss=loss("unrolled", steps=0)))
+    games = loss("non_saturating"), loss("unrolled", steps=0)
+    assert_same(*(trained(loss=game, optimizer=sgd(RATE)) for game in games))
 
 
 @pytest.mark.slow

@@ -55,22 +55,6 @@ def flipped(path):
     path.write_bytes(content)
 
 
-def truncated(path):
-    os.truncate(path, 3)
-
-
-def emptied(path):
-    path.write_bytes(b"")
-
-
-def of_nobody_known(path):
-    path.rename(path.with_name("unknown.pb"))
-
-
-def writable_by_others(path):
-    path.chmod(0o602)
-
-
 def link(path):
     path.rename(path.parent.parent / "elsewhere")
     path.symlink_to(path.parent.parent / "elsewhere")
@@ -81,7 +65,18 @@ def pipe(path):
     os.mkfifo(path)
 
 
-@pytest.mark.parametrize("harm", [flipped, truncated, emptied, of_nobody_known, writable_by_others, link, pipe])
+HARMS = {
+    "flipped": flipped,
+    "truncated": lambda path: os.truncate(path, 3),
+    "emptied": lambda path: path.write_bytes(b""),
+    "of nobody known": lambda path: path.rename(path.with_name("unknown.pb")),
+    "writable by others": lambda path: path.chmod(0o602),
+    "link": link,
+    "pipe": pipe,
+}
+
+
+@pytest.mark.parametrize("harm", HARMS.values(), ids=HARMS)
 def test_unsound_program_is_removed_and_never_seen(store, harm):
     files = kept(store, good=b"good program", bad=b"bad program")
     harm(files["bad"])

@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from contract_plugin import GradientNormalization
 from small import Layers, Points, assert_same, constraint, normalized_critic, sgd, small, trained, values
 
 import ganlab
@@ -134,7 +133,7 @@ def latent(dimension):
         ("strategy", lambda: "mirrored", ConfigError, r"strategy is 'mirrored', of type str; .*tf\.distribute\.St"),
         ("loss", lambda: ganlab.Dataset, ConfigError, r"must be a ganlab\.Loss: call it"),
         ("critic_optimizer", lambda: "adam", ConfigError, r"must be a keras\.optimizers\.Optimizer"),
-        ("constraints", GradientNormalization, ConfigError, r"must be a list of ganlab\.Constraint .*brackets"),
+        ("constraints", lambda: constraint("r1"), ConfigError, r"must be a list of ganlab\.Constraint .*brackets"),
         ("constraints", lambda: [1], ConfigError, r"constraints is 1, of type int; it must be a ganlab\.Constr"),
         ("evaluators", lambda: None, ConfigError, r"evaluators is None; it must be a list of ganlab\.Evaluator"),
     ],
@@ -197,7 +196,7 @@ def test_a_batch_larger_than_the_dataset_spans_epochs():
     ("make", "message"),
     [
         (lambda: constraint("gradient_penalty"), r"critic's layer .*BatchNormalization.*GradientPenalty.*LayerNorm"),
-        (GradientNormalization, r"BatchNormalization.*GradientNormalization"),
+        (lambda: constraint("gradient_normalization"), r"BatchNormalization.*GradientNormalization"),
     ],
 )
 def test_batch_normalization_under_a_constraint_on_slopes(make, message):

@@ -45,11 +45,6 @@ def test_the_reference_moves(penalized):
     assert distance(penalized.still(values(state)), penalized) > 0.05
 
 
-def adam():
-    # A gradient that is zero up to rounding must not become a full step.
-    return ganlab.component("optimizers", "adam")(learning_rate=1e-3, epsilon=1e-4)
-
-
 def with_layers():
     layers = Layers(generator=normalized_generator, critic=dropping_critic)
     averaged = {"loss": ganlab.component("losses", "hinge")(), "ema_decay": 0.9, "critic_steps": 3}
@@ -57,8 +52,9 @@ def with_layers():
 
 
 def stacked():
-    stack = [constraint("spectral_norm"), constraint("gradient_penalty")]
-    return {"constraints": stack, "critic_optimizer": adam(), "generator_optimizer": adam()}
+    # A gradient that is zero up to rounding must not become a full step.
+    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3, epsilon=1e-4)
+    return {"constraints": [constraint("spectral_norm"), constraint("gradient_penalty")], "optimizer": adam}
 
 
 @pytest.mark.parametrize("built", [with_layers, pytest.param(stacked, marks=pytest.mark.slow)])

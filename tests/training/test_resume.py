@@ -10,8 +10,7 @@ import pytest
 from ganlab_archive.removing import remove
 from small import constraint, small
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
-from whole_runs import Graph, assert_equal_runs, copied, edit, everything, lines, scalars, texts, train
+from whole_runs import Graph, assert_equal_runs, copied, edit, events, everything, lines, scalars, texts, train
 
 import ganlab
 from ganlab.support.signals import STOPPING
@@ -105,8 +104,7 @@ def test_damage_inside_files_is_reported_and_later_rows_stay(completed, whole, k
     expected = [line for line in lines(completed) if line["step"] != 3]
     assert lines(resumed) == expected
     assert {step for step, _, _ in scalars(resumed)} == {step for step, _, _ in scalars(completed)} - {5}
-    files = sorted(killed.glob("events.out.tfevents.*"))
-    tags = [value.tag for file in files for event in EventFileLoader(str(file)).Load() for value in event.summary.value]
+    tags = [value.tag for _, value in events(resumed)]
     for tag in SETTINGS:
         assert tags.count(tag) == 1  # if it was damaged, it is written again
 
@@ -116,10 +114,8 @@ SETTINGS = ("_hparams_/session_start_info", "custom_scalars__config__", "experim
 
 def settings(run):
     """The settings in the event files by tag, without the start time, which differs between runs."""
-    files = sorted(run.path.glob("events.out.tfevents.*"))
-    events = [event for file in files for event in EventFileLoader(str(file)).Load()]
-    values = [(event.step, value) for event in events for value in event.summary.value if value.tag in SETTINGS]
-    return sorted((value.tag, step, value.tensor.SerializeToString()) for step, value in values)
+    found = [(step, value) for step, value in events(run) if value.tag in SETTINGS]
+    return sorted((value.tag, step, value.tensor.SerializeToString()) for step, value in found)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from small import Points, constraint, small
-from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from tensorboard.plugins.hparams import metadata as hparams_metadata
-from whole_runs import copied, everything, texts, train
+from whole_runs import copied, events, everything, texts, train
 
 import ganlab
 from ganlab import config
@@ -81,14 +80,9 @@ def refused(experiment, run):
 
 def hyperparameters(run):
     """The hyperparameters of the only record in the event files."""
-    (found,) = [
-        hparams_metadata.parse_session_start_info_plugin_data(value.metadata.plugin_data.content)
-        for path in run.path.glob("events.out.tfevents.*")
-        for event in EventFileLoader(str(path)).Load()
-        for value in event.summary.value
-        if value.tag == hparams_metadata.SESSION_START_INFO_TAG
-    ]
-    return dict(found.hparams)
+    (found,) = [value for _, value in events(run) if value.tag == hparams_metadata.SESSION_START_INFO_TAG]
+    content = found.metadata.plugin_data.content
+    return dict(hparams_metadata.parse_session_start_info_plugin_data(content).hparams)
 
 
 def test_run_records_its_data_and_code(run):
@@ -222,9 +216,8 @@ FORGED = [
 @pytest.mark.parametrize("forged", FORGED)
 def test_forged_fingerprints_are_refused(run, points, forged):
     run.update(**forged)
-    with pytest.raises(
-        ganlab.RunError, match=rf"run\.json: {next(iter(forged))}.* must be an object of fields"
-    ) as raised:
+    said = rf"run\.json: {next(iter(forged))}.* must be an object of fields"
+    with pytest.raises(ganlab.RunError, match=said) as raised:
         train(parts(points), run.path, resume=True)
     assert str(raised.value).isprintable()
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from click.testing import CliRunner
+from ganlab_verify.testing.parts import Wasserstein
 from small import Layers, Points, constraint, small
 
 import ganlab
@@ -72,14 +73,6 @@ class Labelled(Points):
         return numbers % 2
 
 
-class Linear(ganlab.Loss):
-    def critic(self, real, fake):
-        return fake - real
-
-    def generator(self, fake):
-        return -fake
-
-
 class Shift(ganlab.Augmentation):
     def apply(self, x, state, replica):
         return x + 0.5
@@ -130,7 +123,7 @@ def toward_inner():
 
 def other_parts():
     return {
-        "loss": Linear(),
+        "loss": Wasserstein(),
         "critic_optimizer": keras.optimizers.Adam(0.01),
         "generator_optimizer": adam(learning_rate=Falling(0.1)),
         "strategy": tf.distribute.OneDeviceStrategy("CPU:0"),
@@ -148,7 +141,7 @@ WAYS = {
     "labels": (lambda: {"dataset": Labelled(RING), "architecture": conditional()}, "Labelled"),
     "generator constraint": (lambda: {"generator_constraints": [Doubled()], "ema_decay": 0.5}, "Doubled"),
     "closure": (lambda: {"architecture": Layers(generator=wide(5))}, "Layers"),
-    "the other parts": (other_parts, "Linear", "Adam", "Falling", "OneDeviceStrategy", "Spread", "Shift"),
+    "the other parts": (other_parts, "Wasserstein", "Adam", "Falling", "OneDeviceStrategy", "Spread", "Shift"),
     "arrays": (
         lambda: {"constraints": [constraint("toward", numbers=n) for n in (np.array([1.0, 0.5]), [np.array([3.0])])]},
         "ndarray",

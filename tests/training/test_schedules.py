@@ -103,18 +103,8 @@ class Branching(ganlab.Constraint):
         return tf.constant(1.0) if self.weight > 1 else None
 
 
-@pytest.fixture
-def offered(plugged):
-    class Plugin:
-        @staticmethod
-        @ganlab.hookimpl
-        def ganlab_constraints():
-            return {"scaled": Scaled, "forgetful": Forgetful, "branching": Branching}
-
-    plugged(own=Plugin())
-
-
 def test_what_is_computed_from_a_parameter_follows_it_outside_the_step_too(offered):
+    offered("constraints", scaled=Scaled)
     made = constraint("scaled", divisor=schedule(start=2.0, end=6.0, over=4))
     trainer = Trainer(small(0, constraints=[made]))
     score = Scorer(trainer.state)
@@ -133,13 +123,13 @@ def test_what_is_computed_from_a_parameter_follows_it_outside_the_step_too(offer
 
 
 def test_a_parameter_that_nothing_keeps_is_refused(offered):
-    with pytest.raises(
-        ConfigError, match=r"constraints\.forgetful\.weight cannot follow a schedule: the component keeps"
-    ):
+    offered("constraints", forgetful=Forgetful)
+    with pytest.raises(ConfigError, match=r"constraints\.forgetful\.weight cannot .*: the component keeps"):
         constraint("forgetful", weight=schedule(start=1.0, end=2.0))
 
 
 def test_a_branch_in_python_is_named(offered):
+    offered("constraints", branching=Branching)
     with pytest.raises(ganlab.PluginError, match=r"branching failed in weight_penalty.*follows a schedule"):
         trained(0, count=1, constraints=[constraint("branching", weight=schedule(start=1.0, end=2.0))])
 

@@ -136,8 +136,6 @@ def test_run_json_lists_the_compiled_parts(tmp_path):
 
 
 class Spy:
-    """A tracker that records the calls it receives."""
-
     def __init__(self, *, fails=False):
         self.calls, self.fails = [], fails
 

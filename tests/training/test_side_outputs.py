@@ -8,7 +8,7 @@ from ganlab_verify import lab
 from small import Layers, assert_same
 
 import ganlab
-from ganlab.engine import Trainer, noise
+from ganlab.engine import noise
 from ganlab.functional import slopes
 from ganlab.testing import AugmentationConformance
 
@@ -65,14 +65,12 @@ def test_a_penalty_differentiates_the_critic_with_the_side_output_fixed():
     np.testing.assert_allclose(found["constraints/slope/slope"], [5.0 * (1.0 + t.mean())], rtol=1e-6)
     assert found["constraints/slope/off"][0] < 1e-5
     # The generator's update has a t of its own for each row: minus its loss is the mean score.
-    trainer = Trainer(lab.experiment(architecture=Networks(), augmentations=[Shift()], rates=(0.0, 0.0)))
+    still = training(augmentations=[Shift()], constraints=[], rates=(0.0, 0.0)).train(1)
     z = noise.whole("normal", (12, 3), seed=0, stream=noise.LATENT)
-    samples = trainer.state.generator.network.model(z).numpy()
+    samples = still.trainer.state.generator.network.model(z).numpy()
     t = noise.whole("uniform", (12,), seed=0, stream=noise.AUGMENTATIONS + 2).numpy()
-    rows = trainer.train(1)[0, 0]
-    logged = dict(zip([metric.tag for metric in trainer.metrics], rows, strict=True))
     expected = np.mean(-(1.0 + t) * ((samples + t[:, None]) @ SLOPE))
-    np.testing.assert_allclose(logged["generator/loss"], expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(still.reduced()["generator/loss"], [expected], rtol=1e-5, atol=1e-6)
 
 
 def test_real_and_fake_rows_have_the_same_random_numbers():
@@ -95,8 +93,6 @@ def test_a_critic_with_an_input_that_nothing_gives_is_refused():
 
 
 class Still(ganlab.Augmentation):
-    """Changes nothing."""
-
     def apply(self, x, state, replica):
         return x
 

@@ -33,10 +33,16 @@ def traces(monkeypatch):
     return count
 
 
-@pytest.mark.parametrize(("replicas", "expected"), [(0, 1), (2, 2)])
-def test_one_trace_on_each_device_serves_all_updates(cpus, traces, replicas, expected):
-    trainer = Trainer(small(replicas, critic_steps=2, constraints=[constraint("gradient_penalty")]))
-    trainer.train(2)
+@pytest.mark.parametrize(
+    ("made", "replicas", "expected"),
+    [
+        (lambda: constraint("gradient_penalty"), 0, 1),
+        (lambda: constraint("gradient_penalty"), 2, 2),
+        (MeanScore, 2, 1 + 2 * 2),  # one to find out
+    ],
+)
+def test_a_part_is_traced_once_on_each_device_unless_it_communicates(cpus, traces, made, replicas, expected):
+    Trainer(small(replicas, critic_steps=2, constraints=[made()])).train(2)
     assert len(traces) == expected
 
 
@@ -51,12 +57,6 @@ def test_a_single_device_traces_the_critics_update_once(cpus, monkeypatch, repli
     monkeypatch.setattr(TrainingStep, "critic_update", counted)
     Trainer(small(replicas, critic_steps=2)).train(2)
     assert len(numbers) == expected
-
-
-def test_a_part_that_communicates_is_traced_for_every_update(cpus, traces):
-    trainer = Trainer(small(2, critic_steps=2, constraints=[MeanScore()]))
-    trainer.train(2)
-    assert len(traces) == 1 + 2 * 2  # one to find out
 
 
 @pytest.mark.slow

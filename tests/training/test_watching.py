@@ -80,9 +80,7 @@ def test_failing_evaluator_fails_the_run_with_a_checkpoint_and_is_asked_again(ru
 def test_hanging_evaluator_reaches_its_time_limit(run_of, tmp_path, monkeypatch):
     monkeypatch.setenv("GANLAB_EVALUATOR_SECONDS", "0.5")
     begun = time.monotonic()
-    with pytest.raises(
-        TrainingFailedError, match=r"evaluators\.odd has not answered for \d s in evaluate; the limit is"
-    ):
+    with pytest.raises(TrainingFailedError, match=r"evaluators\.odd has not answered for \d s in evaluate; the limit"):
         run_of(tmp_path / "run", lambda: time.sleep(600))
     assert time.monotonic() - begun < 100
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"

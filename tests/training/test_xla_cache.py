@@ -40,10 +40,8 @@ def unset(monkeypatch):
 
 def test_folder_by_default_is_where_there_is_an_nvidia_gpu(monkeypatch, tmp_path):
     monkeypatch.setattr(xla_cache, "_DRIVER", tmp_path / "none")
-    assert xla_cache.describe() == (
-        "ok",
-        "off without an NVIDIA GPU; GANLAB_XLA_CACHE names a folder to keep programs in",
-    )
+    said = "off without an NVIDIA GPU; GANLAB_XLA_CACHE names a folder to keep programs in"
+    assert xla_cache.describe() == ("ok", said)
     (tmp_path / "version").write_text("NVRM version: 570.1")
     monkeypatch.setattr(xla_cache, "_DRIVER", tmp_path / "version")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -12,11 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-from whole_runs import checkpointed
-
-import ganlab
-
 PATIENCE = 300
 EXPERIMENT = """
 experiment.dataset = @datasets.digits()
@@ -75,16 +70,6 @@ def wait_for_checkpoints(run: Path, count: int, processes: list[subprocess.Popen
             raise AssertionError("\n".join(ended(processes)[1]))
         seen |= {path.name for path in (run / "checkpoints").glob("step-*")} - before
         time.sleep(0.01)
-
-
-def assert_equal_bits(one: ganlab.Run, other: ganlab.Run) -> None:
-    """Asserts that two runs have the same rows and the same last checkpoint, bit for bit."""
-    assert (one.path / "metrics.jsonl").read_bytes() == (other.path / "metrics.jsonl").read_bytes()
-    (step, mine), (other_step, others) = checkpointed(one), checkpointed(other)
-    assert step == other_step
-    assert mine.keys() == others.keys()
-    for name, value in mine.items():
-        np.testing.assert_array_equal(others[name], value, err_msg=name)
 
 
 def config(hosts: list[str], index: int) -> str:
