@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command_lines import command
 from ganlab_verify import check_command
 from ganlab_verify.testing import LossConformance
 
@@ -136,10 +137,9 @@ def test_rows_and_progress_are_printed_as_they_come(replaced_checks, monkeypatch
 def test_what_was_skipped_is_printed_with_the_reason(replaced_checks):
     skipped = {"test_a": "It has no a.", "test_b": "It has no b.", "test_c": "It has no a."}
     replaced_checks(lambda components, running: [check_command.Checked("constraints.r1", passed=1, skipped=skipped)])
-    done = CliRunner().invoke(cli, ["plugins", "check", "constraints.r1"])
-    assert done.exit_code == 0, done.output
-    assert "Skipped: test_a, test_c. It has no a." in done.stdout
-    assert "Skipped: test_b. It has no b." in done.stdout
+    printed = command("plugins", "check", "constraints.r1")
+    assert "Skipped: test_a, test_c. It has no a." in printed
+    assert "Skipped: test_b. It has no b." in printed
 
 
 def test_broken_plugin_file_is_a_failed_row(tmp_path):
@@ -151,24 +151,17 @@ def test_broken_plugin_file_is_a_failed_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("names", "message"),
     [
-        ("gradient_penalty", "Did you mean 'constraints.gradient_penalty'?"),
-        ("ganlab_constraint", "Did you mean 'ganlab_constraints'?"),
-        ("constraints.gradient_penalti", "Did you mean 'constraints.gradient_penalty'?"),
+        ([], "--plugin-file PATH"),
+        (["gradient_penalty"], "Did you mean 'constraints.gradient_penalty'?"),
+        (["ganlab_constraint"], "Did you mean 'ganlab_constraints'?"),
+        (["constraints.gradient_penalti"], "Did you mean 'constraints.gradient_penalty'?"),
     ],
 )
-def test_unknown_name_is_refused(name, message):
-    done = CliRunner().invoke(cli, ["plugins", "check", name])
-    assert done.exit_code == 2
-    assert message in done.stderr
-
-
-def test_nothing_to_check(tmp_path, monkeypatch):
+def test_nothing_to_check_and_unknown_names_are_refused(tmp_path, monkeypatch, names, message):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, ["plugins", "check"])
-    assert done.exit_code == 2
-    assert "--plugin-file PATH" in done.stderr
+    assert message in command("plugins", "check", *names, code=2)
 
 
 @pytest.mark.parametrize("package", ["pytest", "tensorflow"])
@@ -176,7 +169,6 @@ def test_missing_package_is_reported(monkeypatch, package):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else find(name, *a))
     monkeypatch.setitem(sys.modules, package, None)
-    done = CliRunner().invoke(cli, ["plugins", "check", "losses.hinge"])
-    assert done.exit_code == 2
-    assert "not installed" in done.stderr
-    assert "pip install" in done.stderr
+    message = command("plugins", "check", "losses.hinge", code=2)
+    assert "not installed" in message
+    assert "pip install" in message
