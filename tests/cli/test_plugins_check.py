@@ -8,12 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from command_lines import command
+from command_lines import command, invoke
 from ganlab_verify import check_command
 from ganlab_verify.testing import LossConformance
-
-from ganlab.cli import cli
 
 pytestmark = pytest.mark.usefixtures("fresh_plugins")
 
@@ -129,7 +126,7 @@ def test_rows_and_progress_are_printed_as_they_come(replaced_checks, monkeypatch
             yield check_command.Checked(selector, passed=2)
 
     replaced_checks(checked)
-    CliRunner().invoke(cli, ["plugins", "check", "ganlab_constraints"])
+    invoke("plugins", "check", "ganlab_constraints")
     one, other = events[1], events[3]
     assert events == [f"Checking {one} ...", one, f"Checking {other} ...", other]
 
@@ -145,7 +142,7 @@ def test_what_was_skipped_is_printed_with_the_reason(replaced_checks):
 def test_broken_plugin_file_is_a_failed_row(tmp_path):
     path = tmp_path / "broken.py"
     path.write_text("raise ValueError('half written')\n")
-    done = CliRunner().invoke(cli, ["plugins", "check", "--plugin-file", str(path)])
+    done = invoke("plugins", "check", "--plugin-file", path)
     assert done.exit_code == 1
     assert "It is broken: ValueError: half written" in done.stdout
 

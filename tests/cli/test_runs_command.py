@@ -8,7 +8,7 @@ import time
 import pytest
 import resting_runs
 from click.testing import CliRunner
-from command_lines import command, mistake_in
+from command_lines import command, invoke, mistake_in
 
 from ganlab.cli import cli
 from ganlab.run import Run
@@ -201,7 +201,7 @@ def test_archive_round_trip(ganlab, tmp_path):
     make(tmp_path / "runs" / "digits" / "two")
     (tmp_path / "runs" / "ring" / "one" / "link").symlink_to(tmp_path)
     arguments = ["runs", "archive", "runs/ring/one", "runs/digits/two", "-o", "a.tar.gz", "--no-checkpoints"]
-    result = CliRunner().invoke(cli, arguments)
+    result = invoke(*arguments)
     assert re.fullmatch(r"Wrote a\.tar\.gz: 2 runs, [\d.]+ k?B\.\n", result.stdout)
     assert re.fullmatch(r"Warning: .*/one/link is a link and was left out\.\n", result.stderr)
     assert ganlab("unarchive", "a.tar.gz", "-o", "new") == "new/digits/two\nnew/ring/one\n"

@@ -2,11 +2,8 @@ import json
 import signal
 
 import pytest
-from click.testing import CliRunner
-from command_lines import mistake_in
+from command_lines import invoke, mistake_in
 from ganlab_sweep import Sweep
-
-from ganlab.cli import cli
 
 WEIGHT = "constraints.gradient_penalty.weight"
 CONSTRAINTS = "experiment.constraints"
@@ -89,7 +86,7 @@ def ganlab(tmp_path, monkeypatch, fresh_plugins):
     monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "ganlab_plugins.py").write_text(PRETEND)
     (tmp_path / "b.gin").write_text("include 'quickstart'\n")
-    return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    return invoke
 
 
 @pytest.fixture
