@@ -18,8 +18,6 @@ class Dragan(contract_plugin.Dragan):
 
 
 class Lazy(ganlab.Constraint):
-    """A penalty in every third update."""
-
     every = 3
 
     def penalty(self, critic, batch, state, replica):

@@ -18,8 +18,6 @@ pytestmark = pytest.mark.usefixtures("cpus")
 
 
 class Square(ganlab.Constraint):
-    """Penalizes slopes."""
-
     def penalty(self, critic, batch, state, replica):
         return slopes(critic, batch.real) ** 2
 
@@ -40,8 +38,6 @@ class Flipped(Square):
 
 
 class Failing(Square):
-    """Fails on everything."""
-
     def penalty(self, critic, batch, state, replica):
         raise RuntimeError("not written yet")
 
