@@ -164,8 +164,6 @@ STARTS = {
 
 
 class Terminal:
-    """A shell at a terminal."""
-
     def __init__(self, shell):
         self.process, self._screen = pty.fork()
         if self.process == 0:
