@@ -14,9 +14,14 @@ class Terminal(io.StringIO):
         return True
 
 
+def invoke(*words, **variables):
+    """Runs a command line; returns click's result."""
+    return CliRunner().invoke(cli, [str(word) for word in words], env=variables)
+
+
 def command(*words, code=0, **variables):
     """Runs a command line, which must end with a code; returns what it prints, or its message unless the code is 0."""
-    result = CliRunner().invoke(cli, [str(word) for word in words], env=variables)
+    result = invoke(*words, **variables)
     assert result.exit_code == code, result.output
     return result.stdout if code == 0 else result.stderr
 
@@ -27,7 +32,7 @@ def mistake_in(folder, *words):
     Returns the line without "Error: ".
     """
     before = _files(folder)
-    result = CliRunner().invoke(cli, [str(word) for word in words])
+    result = invoke(*words)
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert _files(folder) == before
     usage, message = re.fullmatch(r"(Usage: .*\n)?Error: (.*)\n", result.stderr, re.DOTALL).groups()

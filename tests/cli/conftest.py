@@ -4,27 +4,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from command_lines import mistake_in
-
-from ganlab.cli import cli
+from command_lines import invoke, mistake_in
 
 TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 
 
-def without_installed_plugins(monkeypatch):
-    """Hides the installed plugins, but not the commands of applications."""
+@pytest.fixture
+def here(tmp_path, monkeypatch, fresh_plugins):
+    """A working directory with the toy plugin beside the experiment files, and no installed plugins but commands."""
+    monkeypatch.chdir(tmp_path)
     found = importlib.metadata.entry_points
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [] if group == "ganlab" else found(group=group)
     )
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch, fresh_plugins):
-    """A working directory with the toy plugin beside the experiment files, and no installed plugins."""
-    monkeypatch.chdir(tmp_path)
-    without_installed_plugins(monkeypatch)
     monkeypatch.delenv("GANLAB_PLUGINS", raising=False)
     monkeypatch.delenv("GANLAB_STRICT_PLUGINS", raising=False)
     shutil.copy(TOYS, tmp_path / "ganlab_plugins.py")
@@ -34,7 +26,7 @@ def here(tmp_path, monkeypatch, fresh_plugins):
 @pytest.fixture
 def ganlab(here):
     """Runs a command line: `ganlab("run", "--gin", "exp.gin")` returns click's result."""
-    return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    return invoke
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """A run that was changed midway is marked wherever its configuration is shown, with the changes and their steps."""
 
 import csv
-import io
 import json
-import sys
 
 import pytest
 from command_lines import command
@@ -67,7 +65,7 @@ def test_compare_without_changes_mentions_none(runs):
 
 def test_every_comparison_file_lists_the_change(runs, tmp_path):
     command("compare", runs, "--csv", tmp_path / "a.csv", "--html", tmp_path / "a.html")
-    table = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    table = csv.DictReader((tmp_path / "a.csv").read_text().splitlines())
     assert [row["changed"] for row in table] == ["0", "1"]
     rows = json.loads(command("compare", runs, "--json"))["configurations"]
     assert [row["changed"] for row in rows] == [[], ["w10/s1"]]
@@ -117,28 +115,3 @@ def test_event_files_lack_the_newest_change_and_lines_that_were_cut():
     info["resumed"].append({"step": 30, "changes": []})
     assert [(change.step, change.what) for change in to_write(info, 30)] == [(30, ("b",))]
     assert to_write({"resumed": [{"step": 20, "changes": ["a"]}, {"step": 50, "changes": []}]}, 50) == []
-
-
-def test_sweep_table_marks_a_changed_run(tmp_path):
-    from ganlab_sweep import Sweep, Trial
-    from ganlab_sweep.output import print_end
-    from ganlab_sweep.screen import as_data, table
-    from rich.console import Console
-
-    from ganlab.runs import create_run
-
-    sweep = Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
-    trials = [Trial(sweep, "a", seed, "critic/loss") for seed in (0, 1)]
-    for trial, resumed in zip(trials, ([], RESUMED), strict=True):
-        create_run(trial.run, config="", operative="", info={"status": "completed", "resumed": resumed})
-        trial.look()
-    screen = Console(width=100, file=io.StringIO())
-    screen.print(table(trials))
-    assert [line.split()[:2] for line in screen.file.getvalue().splitlines()[1:]] == [["a", "0"], ["1", "!"]]
-    assert as_data(trials[0])["changes"] == []
-    assert as_data(trials[1])["changes"] == [{"step": 20, "what": tuple(RESUMED[0]["changes"])}]
-    err = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "stderr", err)
-        print_end(sweep, trials, interrupted=False, as_json=False)
-    assert f"! a/s1 changed midway, at step 20 ({LINE}; data of" in err.getvalue()

@@ -58,34 +58,26 @@ def test_config_explain(ganlab):
     assert "    generator_steps: Generator updates in each step.\n" in experiment
 
 
-def test_config_explain_of_a_setting(ganlab):
+def test_config_explain_of_a_setting_and_of_a_kind(ganlab):
     for name in ("constraints.penalty.weight", "penalty.weight"):
         assert ganlab("config", "explain", name).stdout == "constraints.penalty.weight: float = 10.0\n\nHow strongly.\n"
     lines = ganlab("config", "explain", "experiment.ema_start").stdout.splitlines()
     assert lines[0].startswith("experiment.ema_start: int = 0  (")
     assert " ".join(lines[2:]).endswith("0 for from the start, when it follows quickly at first.")
-
-
-def test_config_explain_of_a_kind(ganlab):
     lines = ganlab("config", "explain", "constraints").stdout.splitlines()
     assert lines[0] == "constraints, a kind of component"
     assert "  constraints.penalty: Keeps gradients small." in lines
 
 
-class FakeRun:
-    """The part of a run that the last screen reads."""
-
-    def __init__(self, path, status="completed", **info):
-        self.path = path
-        self.info = {
-            "status": status,
-            "step": 7,
-            "steps": 10,
-            "metrics": {"critic/loss": -1.25, "critic/wasserstein": 2 / 3},
-            "evaluation": {"mode_coverage/modes": 8.0},
-            "wall_seconds": 75.4,
-            **info,
-        }
+# The part of a run that the last screen reads.
+RAN = {
+    "status": "completed",
+    "step": 7,
+    "steps": 10,
+    "metrics": {"critic/loss": -1.25, "critic/wasserstein": 2 / 3},
+    "evaluation": {"mode_coverage/modes": 8.0},
+    "wall_seconds": 75.4,
+}
 
 
 @pytest.fixture
@@ -98,7 +90,7 @@ def training(monkeypatch):
         fake.calls.append((experiment, path, resume_or_start or resume, console))
         if isinstance(fake.result, BaseException):
             raise fake.result
-        return FakeRun(path, **fake.result)
+        return types.SimpleNamespace(path=path, info={**RAN, **fake.result})
 
     monkeypatch.setattr("ganlab.run.train", train)
     monkeypatch.setattr("ganlab.cli.run.compose", lambda recipe: recipe)
@@ -214,8 +206,7 @@ def test_resume_with_changed_settings_needs_allow_changes(ganlab, here, minimal,
     assert len(training.calls) == 1
 
 
-def test_plugins_lists_components_and_unusable_plugins(ganlab, here, monkeypatch):
-    monkeypatch.delenv("COLUMNS", raising=False)
+def test_plugins_lists_components_and_unusable_plugins(ganlab, here):
     page = ganlab("plugins").stdout
     assert "\nconstraints: ways to keep a critic Lipschitz\n  " in f"\n{page}"
     (row,) = [line for line in page.splitlines() if line.startswith("  penalty ")]

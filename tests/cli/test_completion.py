@@ -106,14 +106,11 @@ def test_completions_of_a_word(here, offered, words, expected):
 
 def test_every_parameter_that_names_a_run_or_an_experiment_completes(here, offered):
     parameters = [(command, parameter) for _, command in every_command() for parameter in command.params]
-    wanted = [(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")]
-    wanted.remove(("run", "runs"))  # the folder in which runs are created
-    wanted.remove(("fork", "runs"))
-    wanted.remove(("sweep", "runs"))
-    wanted.remove(("benchmark", "runs"))
-    completed = [(c.name, p.name) for c, p in parameters if completing.completer(c, p) or p._custom_shell_complete]
+    wanted = {(c.name, p.name) for c, p in parameters if p.name in ("run", "runs", "resume", "gin_files", "params")}
+    wanted -= {(name, "runs") for name in ("run", "fork", "sweep", "benchmark")}  # folders in which runs are created
+    completed = {(c.name, p.name) for c, p in parameters if completing.completer(c, p) or p._custom_shell_complete}
     assert len(wanted) > 12
-    assert [pair for pair in wanted if pair not in completed] == []
+    assert wanted - completed == set()
 
 
 def test_a_plugin_file_is_not_executed_for_tab(here, offered):
@@ -167,8 +164,6 @@ STARTS = {
 
 
 class Terminal:
-    """A shell at a terminal."""
-
     def __init__(self, shell):
         self.process, self._screen = pty.fork()
         if self.process == 0:

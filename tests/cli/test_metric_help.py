@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from command_lines import command
@@ -87,26 +88,12 @@ class Moving(ganlab.Loss):
     metric_help = {"center": "Where it is.", "critic/loss": "Small."}  # noqa: RUF012
 
 
-class Strangers:
-    @staticmethod
-    @ganlab.hookimpl
-    def ganlab_losses():
-        return {"moving": Moving}
-
-    @staticmethod
-    @ganlab.hookimpl
-    def ganlab_constraints():
-        return {"silent": Silent}
-
-    @staticmethod
-    @ganlab.hookimpl
-    def ganlab_evaluators():
-        return {"talking": Talking}
-
-
 def test_third_party_metrics_are_explained_as_far_as_possible():
+    hooks = {"ganlab_losses": {"moving": Moving}, "ganlab_constraints": {"silent": Silent}}
+    hooks["ganlab_evaluators"] = {"talking": Talking}
+    module = SimpleNamespace(**{name: ganlab.hookimpl(lambda made=made: made) for name, made in hooks.items()})
     found = plugins.Plugins()
-    found.add(plugins.Plugin("mine", "tests", "1"), Strangers)
+    found.add(plugins.Plugin("mine", "tests", "1"), lambda: module)
     names = Names(found)
     assert explained("evaluation/talking/height/north/1", names) == "How high it is there."
     assert "logs `grip`" in explained("constraints/silent/grip", names)

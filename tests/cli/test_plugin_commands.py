@@ -43,14 +43,10 @@ def local(here):
     return lambda text: (here / "ganlab_plugins.py").write_text(text)
 
 
-def test_commands_of_a_plugin_file_can_be_called(ganlab, local):
+def test_commands_of_a_plugin_file_can_be_called_and_are_in_the_help(ganlab, local):
     local(COMMAND)
     assert ganlab("greet", "--times", "2").stdout == "hello hello \n"
     assert "Greets somebody. At length." in ganlab("greet", "--help").stdout
-
-
-def test_help_lists_them(ganlab, local):
-    local(COMMAND)
     text = ganlab("--help").stdout
     assert "Commands of plugins:" in text
     assert "\n  greet " in text
@@ -85,8 +81,7 @@ def test_same_command_of_two_plugins_must_be_qualified(ganlab, here):
             lambda cli, name=name: cli.add_command(click.Command("hi", callback=lambda: click.echo(name)))
         )
         found.add(
-            plugins.Plugin(name, name, "1"),
-            lambda hook=hook: types.SimpleNamespace(ganlab_register_commands=hook),
+            plugins.Plugin(name, name, "1"), lambda hook=hook: types.SimpleNamespace(ganlab_register_commands=hook)
         )
     result = ganlab("hi")
     assert result.exit_code == 2

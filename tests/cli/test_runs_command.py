@@ -8,7 +8,7 @@ import time
 import pytest
 import resting_runs
 from click.testing import CliRunner
-from command_lines import command, mistake_in
+from command_lines import command, invoke, mistake_in
 
 from ganlab.cli import cli
 from ganlab.run import Run
@@ -26,8 +26,6 @@ def make(path, **info):
 def ganlab(tmp_path, monkeypatch):
     """Runs a command line in an empty folder; returns its output, or its message if it must fail."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
     return functools.partial(command, "runs")
 
 
@@ -76,14 +74,13 @@ def test_a_list_as_json(ganlab, tmp_path):
     assert json.loads(ganlab("list", "--json", "--status", "killed")) == []
 
 
-def test_a_list_has_the_health_of_each_run(ganlab, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_a_list_has_the_health_of_each_run(ganlab, tmp_path):
     make(tmp_path / "runs" / "a", health=["gradient_penalty: steep.", "slopes: steep."], warnings=[])
     make(tmp_path / "runs" / "b", health=["a sentence alone"])
     make(tmp_path / "runs" / "c", health=[f"part{number}: wrong." for number in range(5)])
     make(tmp_path / "runs" / "d", health=None, warnings=None)
     make(tmp_path / "runs" / "e", health=["x\x1b[2Jy: odd", "7"], warnings={"no": "list"})
-    text = ganlab("list")
+    text = ganlab("list", COLUMNS="200")
     cells = {line.split()[0][-1]: line.split("MB")[1].split("digits")[0].split() for line in text.splitlines()[1:]}
     assert "\x1b" not in text
     assert cells == {
@@ -201,7 +198,7 @@ def test_archive_round_trip(ganlab, tmp_path):
     make(tmp_path / "runs" / "digits" / "two")
     (tmp_path / "runs" / "ring" / "one" / "link").symlink_to(tmp_path)
     arguments = ["runs", "archive", "runs/ring/one", "runs/digits/two", "-o", "a.tar.gz", "--no-checkpoints"]
-    result = CliRunner().invoke(cli, arguments)
+    result = invoke(*arguments)
     assert re.fullmatch(r"Wrote a\.tar\.gz: 2 runs, [\d.]+ k?B\.\n", result.stdout)
     assert re.fullmatch(r"Warning: .*/one/link is a link and was left out\.\n", result.stderr)
     assert ganlab("unarchive", "a.tar.gz", "-o", "new") == "new/digits/two\nnew/ring/one\n"

@@ -2,17 +2,14 @@ import json
 import signal
 
 import pytest
-from click.testing import CliRunner
-from command_lines import mistake_in
+from command_lines import invoke, mistake_in
 from ganlab_sweep import Sweep
-
-from ganlab.cli import cli
 
 WEIGHT = "constraints.gradient_penalty.weight"
 CONSTRAINTS = "experiment.constraints"
 
 # Ends at once without training; a weight of 666 fails, and one of 777 never ends.
-PRETEND = '''
+PRETEND = """
 import itertools
 import json
 import re
@@ -24,11 +21,8 @@ from ganlab.runs import create_run
 
 
 class Pretend(ganlab.Launcher):
-    """Writes the files of a run without training."""
-
     def __init__(self, *, value: float = 1.0):
-        """Stores the last value of the critic's loss."""
-        self.value = value
+        self.value = value  # the last one of the critic's loss
 
     def start(self, command, *, environment, folder, log):
         options = dict(itertools.pairwise(command))
@@ -58,8 +52,6 @@ class Done(ganlab.Job):
 
 
 class Learner(ganlab.Search):
-    """Tries the given values, then half of the best."""
-
     needs_objective = True
 
     def start(self, space, *, budget, seed, direction, history=()):
@@ -78,7 +70,7 @@ def ganlab_launchers():
 @ganlab.hookimpl
 def ganlab_searches():
     return {"learner": Learner}
-'''
+"""
 
 
 @pytest.fixture
@@ -86,10 +78,9 @@ def ganlab(tmp_path, monkeypatch, fresh_plugins):
     """Runs a command line in a folder with b.gin and the pretended launcher: `ganlab("sweep", ...)`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("ganlab_sweep.engine._POLL_SECONDS", 0.001)
-    monkeypatch.delenv("COLUMNS", raising=False)
     (tmp_path / "ganlab_plugins.py").write_text(PRETEND)
     (tmp_path / "b.gin").write_text("include 'quickstart'\n")
-    return lambda *arguments: CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    return invoke
 
 
 @pytest.fixture

@@ -45,22 +45,16 @@ def write_run(
     started: str = "2026-08-01T12:00:00+00:00",
     **info: Any,
 ) -> Run:
-    """Writes a run.
+    """Writes a run; what is not named here, and `info`, are fields of its run.json.
 
     Args:
         path: Its directory.
-        seed: The experiment's seed; overrides the setting.
+        seed: Overrides the setting.
         settings: In place of `SETTINGS`; a setting that is None is left out, as in real runs.
         metrics: Values by tag, one per logged row: rows are `every` steps apart, the first at step `every`.
         evaluation: Values of `evaluation/<tag>`, which have no replicas; fewer values than rows fill the last rows.
         spread: The spread of a metric's replicas, the largest less the smallest.
-        replicas: The number of replicas.
-        status: The status in run.json.
-        every: Steps between rows.
         steps: The steps that were requested; by default as many as there are.
-        wall_seconds: The training time in run.json.
-        started: The time in its provenance.
-        **info: Further fields of run.json.
     """
     metrics = {"critic/wasserstein": (4.0, 3.0, 2.0, 1.0)} if metrics is None else dict(metrics)
     evaluation = dict(evaluation or {})

@@ -1,13 +1,12 @@
 """What is said of a few runs: the range of two, and intervals that end where figures can, in every output."""
 
 import csv
-import io
 import json
 import math
 
 import pytest
 from command_lines import command
-from synthetic import SETTINGS, write_run
+from synthetic import SETTINGS, write_grid, write_run
 
 import ganlab
 
@@ -16,21 +15,19 @@ LIMITS = {MODES: [0.0, 8.0], SHARE: [0.0, 1.0], "evaluation/exact_w1/distance": 
 
 
 def write(folder, modes, shares=None, limits=LIMITS, weight=10.0):
-    settings = {**SETTINGS, "constraints.gradient_penalty.weight": weight}
-    for seed, value in enumerate(modes):
-        evaluation = {"mode_coverage/modes": (value,)}
-        if shares:
-            evaluation["mode_coverage/high_quality"] = (shares[seed],)
-        path = folder / f"{weight}-s{seed}"
-        write_run(path, seed=seed, settings=settings, metrics={}, evaluation=evaluation, limits=limits)
-    return folder
+    figures = {"mode_coverage/modes": modes, "mode_coverage/high_quality": shares}
+
+    def evaluation(_, seed):
+        return {name: (values[seed],) for name, values in figures.items() if values}
+
+    return write_grid(folder, [weight], len(modes), metrics={}, evaluation=evaluation, limits=limits)
 
 
 def outputs(folder):
     """The comparison in the terminal, as CSV, as HTML and as JSON."""
     paths = folder / "a.csv", folder / "a.html"
     plain = command("compare", folder, "--all", "--csv", paths[0], "--html", paths[1])
-    (row,) = csv.DictReader(io.StringIO(paths[0].read_text()))
+    (row,) = csv.DictReader(paths[0].read_text().splitlines())
     (one,) = json.loads(command("compare", folder, "--json"))["configurations"]
     return plain, row, paths[1].read_text(), one
 
@@ -99,6 +96,6 @@ def test_a_run_without_the_figure_takes_no_limit_away(tmp_path):
 
 def test_a_run_whose_rows_are_gone_is_named(tmp_path):
     write(tmp_path, (4.0, 7.5, 8.0))
-    (tmp_path / "10.0-s1" / "metrics.jsonl").unlink()
+    (tmp_path / "w10" / "s1" / "metrics.jsonl").unlink()
     (problem,) = ganlab.compare(tmp_path).problems
-    assert problem.endswith("10.0-s1 has no metrics.jsonl: its best values are its last ones.")
+    assert problem.endswith("w10/s1 has no metrics.jsonl: its best values are its last ones.")

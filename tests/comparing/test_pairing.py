@@ -4,13 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 from ganlab_compare.pairing import paired
 from scipy import stats
 from synthetic import write_run
 
 import ganlab
-from ganlab.cli import cli
 
 
 def make_run(folder, name, seed, value, weight, **info):
@@ -50,12 +49,11 @@ def test_an_effect_and_its_interval_are_those_of_scipy(sweep):
 
 def test_the_command_prints_both_intervals_and_json_has_them(sweep):
     folder, _ = sweep
-    arguments = ["compare", str(folder), "--metric", "evaluation/kid/mmd:min", "--paired"]
-    printed = CliRunner().invoke(cli, arguments)
-    assert printed.exit_code == 0, printed.output
-    assert "Without pairing: [" in printed.output
-    assert "beyond chance" in printed.output
-    (row,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)["paired"]
+    arguments = ["compare", folder, "--metric", "evaluation/kid/mmd:min", "--paired"]
+    printed = command(*arguments)
+    assert "Without pairing: [" in printed
+    assert "beyond chance" in printed
+    (row,) = json.loads(command(*arguments, "--json"))["paired"]
     assert row["pairs"] == 5
     assert row["low"] < row["effect"] < row["high"]
 
@@ -90,8 +88,8 @@ def test_seeds_pair_beside_forks_and_pairs_that_are_left_out_are_counted(tmp_pat
         more = {"forked_from": {"run": str(parent), "step": 5}} if seed == 0 else {}
         more |= {"status": "diverged"} if seed == 4 else {}
         make_run(tmp_path, f"f{seed}", seed, 1.5 + seed + 0.01 * seed, 10.0, **more)
-    arguments = ["compare", str(tmp_path), "--metric", "kid/mmd:min", "--paired"]
-    (row,) = json.loads(CliRunner().invoke(cli, [*arguments, "--json"]).stdout)["paired"]
+    arguments = ["compare", tmp_path, "--metric", "kid/mmd:min", "--paired"]
+    (row,) = json.loads(command(*arguments, "--json"))["paired"]
     assert (row["pairs"], row["by"], row["left_out"]) == (4, "seed", 1)
     assert row["effect"] == pytest.approx(0.515)
-    assert "1 left out where a run diverged" in " ".join(CliRunner().invoke(cli, arguments).stdout.split())
+    assert "1 left out where a run diverged" in " ".join(command(*arguments).split())

@@ -6,12 +6,10 @@ import re
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_lines import command
 from ganlab_compare import compare, to_html
 from reports import read
 from synthetic import SETTINGS, add_samples, write_run, write_runs
-
-from ganlab.cli import cli
 
 # Attributes that may hold an address, and the only places that a page of one file may point to.
 ADDRESSES = ("src", "href", "xlink:href", "srcset", "data", "action", "formaction", "poster", "background", "style")
@@ -74,10 +72,9 @@ def test_a_policy_of_the_page_forbids_scripts_and_every_address_outside(page):
 
 def test_every_figure_is_the_one_of_json_and_printed_to_its_last_digit(runs, tmp_path):
     file = tmp_path / "report.html"
-    command = ["compare", str(runs), "--metric", "modes", "--metric", "distance", "--metric", "critic/loss:max"]
-    result = CliRunner().invoke(cli, [*command, "--json", "--html", str(file)])
-    assert result.exit_code == 0, result.output
-    rows = {row["label"]: row for row in json.loads(result.stdout)["configurations"]}
+    metrics = ["--metric", "modes", "--metric", "distance", "--metric", "critic/loss:max"]
+    printed = command("compare", runs, *metrics, "--json", "--html", file)
+    rows = {row["label"]: row for row in json.loads(printed)["configurations"]}
 
     shown = {}
     for element in read(file.read_text()).all():

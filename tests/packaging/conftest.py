@@ -1,5 +1,3 @@
-"""Fixtures for the tests of pages."""
-
 import pytest
 
 

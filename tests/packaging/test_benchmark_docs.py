@@ -7,8 +7,8 @@ import pytest
 from ganlab_benchmark import suite_schema
 from ganlab_benchmark.suite import find_suite, read_suite
 from ganlab_benchmark.suite_schema import KINDS
+from pages import ROOT
 
-ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
 
 

@@ -2,13 +2,13 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 import ganlab.plugins.manager
 
-PAGE = Path(__file__).parents[2] / "docs" / "constraints.md"
+PAGE = ROOT / "docs" / "constraints.md"
 COMPONENTS = {
     component.name: component.factory.make
     for component in ganlab.plugins.manager.current().components.values()
@@ -22,7 +22,6 @@ KINDS = {
     "weight_penalty": "penalty on weights",
     "penalty": "penalty",
 }
-
 
 # The networks that a constraint without a bound on slopes acts on, by the penalties that it overrides.
 NETWORKS = {("penalty",): "critic", ("penalty", "generator_penalty"): "both"}

@@ -2,16 +2,15 @@
 
 import inspect
 import re
-from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 from ganlab import config
 from ganlab.config.documentation import documentation, of_parameter
 from ganlab.errors import GanlabError
 from ganlab.plugins import manager as plugins
 
-ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugins" / "ganlab_builtin"
 FIRST_PARTY = {f"ganlab_{path.name}" for path in PACKAGE.iterdir() if (path / "__init__.py").is_file()}
 FIRST_PARTY -= {"ganlab_layers"}  # which architectures import; they are no kind of component

@@ -1,9 +1,9 @@
 """Archives and weight files are data: code that reads one must not execute its contents."""
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from pages import ROOT
+
 # Calls that execute a file's contents. `pickle.loads` of bytes pickled in the same line reads no file.
 FORBIDDEN = {"pickle.load", "pickle.Unpickler", "joblib.load", "torch.load"}
 FORBIDDEN |= {"marshal.load", "marshal.loads", "shelve.open"}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import release
 from packaging.requirements import Requirement
+from pages import ROOT
 
 from ganlab import __version__
 from ganlab.cli import COMMANDS
 
-ROOT = Path(__file__).parents[2]
 PAPERS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 # Each with an example that it must match, to reveal mistakes in a pattern.

@@ -2,15 +2,14 @@
 
 import importlib
 import re
-from pathlib import Path
 
 import pytest
 from packaging.version import Version
+from pages import ROOT
 
 import ganlab
 from ganlab.plugins.manager import KINDS
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from ganlab_tensorboard.command import check_runs
 from pages import ROOT, blocks, files_and_commands
+from pages import invoked as run
 
 import ganlab
 from ganlab import config
@@ -31,13 +32,6 @@ SERVES_UNTIL_INTERRUPTED = "ganlab tensorboard "
 NEEDS_OTHER_MACHINES = ["strategies.multi_worker()", "strategies.tpu()"]
 # Object stores: tests/remote has the like of those commands.
 NOT_OF_GANLAB = ["pip install -e", "export TF_CONFIG=", "bash .ci/run", "s3://"]
-
-
-def run(command, *more):
-    """Runs a command of the page in this process; it must succeed."""
-    result = CliRunner().invoke(cli, [*shlex.split(command)[1:], *more])
-    assert result.exit_code == 0, f"{command}\n{result.output}"
-    return result.stdout
 
 
 def small(**more):

@@ -4,13 +4,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 from ganlab.plugins.manager import KINDS
 
-ROOT = Path(__file__).parents[2]
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 WITHOUT_TENSORFLOW = ("interfaces", "support", "plugins", "config", "runs", "cli", "run", "telemetry")
 APPLICATIONS_WITHOUT_TENSORFLOW = (

@@ -2,21 +2,18 @@
 
 import os
 import re
-import shlex
 import sys
 import time
 
 import pytest
-from click.testing import CliRunner
 from ganlab_sweep import trial
 from ganlab_sweep.command import sweep
-from pages import ROOT, blocks
+from pages import ROOT, blocks, files_and_commands, invoked
 
-from ganlab.cli import cli
 from ganlab.plugins import manager as plugins
 
 PAGE = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
-COMMANDS = [line for language, _, text in blocks("docs/sweeps.md") if language == "sh" for line in text.splitlines()]
+_, COMMANDS = files_and_commands(blocks("docs/sweeps.md"))
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +25,7 @@ def planned(command):
     for package, extra in (("optuna", "sweep"), ("submitit", "slurm"), ("ray", "ray")):
         if f"--search {package}" in command or f"--launcher {package}" in command:
             pytest.importorskip(package, reason=f"the extra {extra!r} is not installed")
-    result = CliRunner().invoke(cli, [*shlex.split(command)[1:], "--dry-run"])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return invoked(command, "--dry-run")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
@@ -49,11 +44,7 @@ def test_page_states_the_right_number_of_configurations():
 def test_every_status_search_and_launcher_is_explained():
     statuses = ("waiting", "interrupted", "pruned", "timed out")
     assert set(statuses) <= {trial.WAITING, trial.INTERRUPTED, trial.PRUNED, trial.TIMED_OUT}
-    names = [
-        component.name
-        for (kind, _), component in plugins.current().components.items()
-        if kind in ("launchers", "searches")
-    ]
+    names = [name for kind, name in plugins.current().components if kind in ("launchers", "searches")]
     assert {"local", "grid", "random"} <= set(names)
     assert [name for name in (*statuses, *names) if f"`{name}`" not in PAGE] == []
 

@@ -11,11 +11,11 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from pages import ROOT
 
 import ganlab
 from ganlab.config import shipped_gin_files
 
-ROOT = Path(__file__).parents[2]
 BUILTIN = ROOT / "plugins" / "ganlab_builtin"
 # Layers are no kind of component: architectures import them.
 KINDS = {path.name for path in BUILTIN.iterdir() if (path / "__init__.py").is_file()} - {"layers"}
@@ -46,30 +46,28 @@ def test_wheel_contains_every_module(wheel):
     assert (wheel / "ganlab" / "py.typed").is_file()
 
 
-def test_wheel_contains_the_experiment_files_and_no_foreign_package(wheel):
-    assert files(wheel / "ganlab" / "gin_files") == files(ROOT / "gin")
+@pytest.mark.parametrize(
+    ("inside", "source"),
+    [
+        ("ganlab/gin_files", "gin"),
+        ("ganlab_scaffold/templates", "plugins/ganlab_scaffold/templates"),
+        ("ganlab_tensorboard/static", "plugins/ganlab_tensorboard/static"),
+    ],
+)
+def test_wheel_contains_the_files_of_a_folder(wheel, inside, source):
+    assert files(wheel / inside) == files(ROOT / source)
+
+
+def test_wheel_contains_the_licenses_of_others(wheel):
+    assert files(wheel / "ganlab_tensorboard" / "static") >= {"vendor/uPlot.js", "vendor/uPlot-LICENSE.txt"}
+    assert files(wheel / "ganlab_builtin" / "datasets" / "files") >= {"LICENSES.txt", "digits.npz", "china.jpg"}
+
+
+def test_wheel_contains_no_foreign_package(wheel):
     top = {path.name for path in wheel.iterdir()}
     plugins = {path.name for path in (ROOT / "plugins").iterdir() if (path / "__init__.py").is_file()}
     assert top == {"ganlab", *plugins, f"ganlab_tf-{ganlab.__version__}.dist-info"}
     assert "gin" not in top  # belongs to gin-config
-
-
-def test_wheel_contains_the_plugin_templates(wheel, tmp_path):
-    inside = Path("ganlab_scaffold", "templates")
-    assert files(wheel / inside) == files(ROOT / "plugins" / inside)
-    code = "import sys; from ganlab.cli import main; sys.argv[1:] = ['plugins', 'new', 'soft-slope']; main()"
-    environment = {**os.environ, "PYTHONPATH": str(wheel)}
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=True)
-    assert (tmp_path / "soft-slope" / "pyproject.toml").is_file()
-
-
-def test_wheel_contains_the_page_of_the_tab(wheel):
-    inside = Path("ganlab_tensorboard", "static")
-    assert (
-        files(wheel / inside)
-        == files(ROOT / "plugins" / inside)
-        >= {"index.js", "vendor/uPlot.js", "vendor/uPlot-LICENSE.txt"}
-    )
 
 
 def test_every_first_party_package_is_an_entry_point(wheel):
@@ -91,7 +89,6 @@ def test_each_build_of_tensorflow_is_an_extra_and_none_is_required(wheel):
     assert tensorflow
     assert all("extra ==" in line for line in tensorflow)
     assert len([line for line in required if "extra ==" not in line]) <= 11
-    assert files(wheel / "ganlab_builtin" / "datasets" / "files") >= {"LICENSES.txt", "digits.npz", "china.jpg"}
 
 
 def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel):
@@ -104,17 +101,18 @@ def test_the_wheel_has_the_name_version_authors_and_pythons_of_the_package(wheel
     claimed = [line.split(" :: ")[-1] for line in metadata.get_all("Classifier") if " :: Python :: 3." in line]
     assert claimed == tested == ["3.11", "3.12", "3.13"]
     assert PROJECT["dynamic"] == ["version"]
-    assert f"\nversion: {ganlab.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
-def test_an_unpacked_wheel_finds_its_plugins_and_its_experiment_files(wheel, tmp_path):
-    code = (
-        "import ganlab, sys; from ganlab.cli import main; print(ganlab.__file__, file=sys.stderr); "
-        "sys.argv[1:] = ['config', 'show', '--gin', 'quickstart']; main()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(wheel)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stderr.strip()) == wheel / "ganlab" / "__init__.py"
-    assert "experiment.dataset = @datasets.digits()\n" in done.stdout
+def test_an_unpacked_wheel_finds_its_plugins_its_experiment_files_and_its_templates(wheel, tmp_path):
+    def ganlab_of_the_wheel(*words):
+        code = "import ganlab, sys; from ganlab.cli import main; print(ganlab.__file__, file=sys.stderr); main()"
+        command, environment = [sys.executable, "-c", code, *words], {**os.environ, "PYTHONPATH": str(wheel)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert Path(done.stderr.strip()) == wheel / "ganlab" / "__init__.py"
+        return done.stdout
+
+    assert "experiment.dataset = @datasets.digits()\n" in ganlab_of_the_wheel("config", "show", "--gin", "quickstart")
+    ganlab_of_the_wheel("plugins", "new", "soft-slope")
+    assert (tmp_path / "soft-slope" / "pyproject.toml").is_file()
     assert ROOT / "gin" / "quickstart.gin" in shipped_gin_files()  # in this process, from the source tree

@@ -6,7 +6,6 @@ import sys
 
 
 def seconds_of_a_core(command, **given):
-    """The processor time of a command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, capture_output=True, check=True, **given)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

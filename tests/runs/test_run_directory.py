@@ -36,14 +36,6 @@ def test_new_run_path_has_experiment_time_seed_and_hex_digits(tmp_path):
     assert not path.parent.exists()
 
 
-def test_chosen_run_name_is_kept_and_must_be_free(tmp_path):
-    path = new_run_path(tmp_path, "quickstart", 7, "base")
-    assert path == tmp_path / "quickstart" / "base"
-    make(path)
-    with pytest.raises(RunError, match=r"A run 'base' already exists in .*quickstart.*--resume .*quickstart/base"):
-        new_run_path(tmp_path, "quickstart", 7, "base")
-
-
 def test_run_is_created_and_read_back(tmp_path):
     run = make(tmp_path / "runs" / "quickstart" / "base")
     assert isinstance(run, RunDirectory)

@@ -212,8 +212,7 @@ def test_notebook_class_includes_the_definitions_it_uses(monkeypatch, before, af
 
 
 @pytest.mark.parametrize(
-    "forged",
-    [None, {}, {"constraints.mine": {}}, {"constraints.mine": {"mylips.helper": "x\x1b"}}],
+    "forged", [None, {}, {"constraints.mine": {}}, {"constraints.mine": {"mylips.helper": "x\x1b"}}]
 )
 def test_forged_code_record_is_compared_as_data(package, forged):
     lines = code_changes(forged, code("mine"))

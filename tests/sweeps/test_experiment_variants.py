@@ -1,10 +1,11 @@
 """Experiments made from the same files with other settings, and arguments of parts outside an experiment."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from ganlab import ConfigError, config
+from ganlab import ConfigError, config, hookimpl
 from ganlab.plugins import manager as plugins
 
 WEIGHT = "constraints.gradient_penalty.weight"
@@ -35,17 +36,9 @@ class Launcher:
 
 
 @pytest.fixture
-def launcher(monkeypatch):
-    found = plugins.discover()
-    plugin = plugins.Plugin("mine", "mine", "1")
-
-    class Mine:
-        @staticmethod
-        @plugins.hookspecs.hookimpl
-        def ganlab_launchers():
-            return {"mine": Launcher}
-
-    found.add(plugin, lambda: Mine)
+def launcher():
+    found, hook = plugins.discover(), hookimpl(lambda: {"mine": Launcher})
+    found.add(plugins.Plugin("mine", "mine", "1"), lambda: SimpleNamespace(ganlab_launchers=hook))
     plugins.use(found)
 
 

@@ -1,4 +1,3 @@
-import json
 import math
 import shutil
 from types import SimpleNamespace
@@ -7,13 +6,9 @@ import pytest
 from ganlab_benchmark.statistics import mean_of
 from ganlab_sweep.metric_follower import last_value
 from ganlab_sweep.search_driver import means
+from synthetic import row
 
 from ganlab.runs import create_run
-
-
-def row(step, **values):
-    metrics = {name: {"reduced": value, "replicas": [value]} for name, value in values.items()}
-    return json.dumps({"step": step, "metrics": metrics}) + "\n"
 
 
 @pytest.mark.parametrize(
@@ -24,7 +19,7 @@ def test_the_last_value_comes_from_run_json_or_else_from_the_last_row(tmp_path, 
     figures = {"evaluation": {"modes/count": 8.0}, "diagnostics": {"d/x": 5.0}}
     create_run(tmp_path / "r", config="", operative="", info={"metrics": {"critic/loss": 3.0}, **figures})
     rows = [row(1, **{"constraints/c/bound": 6.0}), row(2, **{"constraints/c/bound": 7.0}), row(3, x=1.0)]
-    (tmp_path / "r" / "metrics.jsonl").write_text("".join(rows))
+    (tmp_path / "r" / "metrics.jsonl").write_bytes(b"".join(rows))
     assert last_value(tmp_path / "r", tag) == expected
     assert last_value(tmp_path / "r", "critic/lossy") is None
     shutil.rmtree(tmp_path / "r")

@@ -3,13 +3,20 @@ import io
 import pytest
 from command_lines import Terminal
 from ganlab_sweep import Sweep, Trial
+from ganlab_sweep.output import print_end
 from ganlab_sweep.screen import LiveTable, as_data, summary, table
+
+from ganlab.runs import create_run
 
 
 @pytest.fixture
-def trials(tmp_path):
+def sweep(tmp_path):
+    return Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
+
+
+@pytest.fixture
+def trials(sweep):
     """Makes trials of the configuration a, one for each status."""
-    sweep = Sweep.create(tmp_path / "s", {"asked": {}, "proposals": [], "trials": {}}, [])
 
     def trials(*statuses):
         return [Trial(sweep, "a", seed, "critic/loss", status=status) for seed, status in enumerate(statuses)]
@@ -59,6 +66,17 @@ def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):
     with LiveTable(stream) as screen:
         screen.show([sick, sound])
     assert stream.getvalue().splitlines() == ["a/s0: completed, unhealthy: gradient_penalty", "a/s1: completed"]
+
+
+def test_a_trial_that_was_changed_midway_is_marked(sweep, trials, capsys):
+    both, changes = trials("queued", "queued"), ["experiment.steps: 1, and now 2", "data of datasets.digits"]
+    for trial, resumed in zip(both, ([], [{"step": 20, "changes": changes}]), strict=True):
+        create_run(trial.run, config="", operative="", info={"status": "completed", "resumed": resumed})
+        trial.look()
+    assert [line.split()[:2] for line in drawn(both)[1:]] == [["a", "0"], ["1", "!"]]
+    assert [as_data(trial)["changes"] for trial in both] == [[], [{"step": 20, "what": tuple(changes)}]]
+    print_end(sweep, both, interrupted=False, as_json=False)
+    assert f"! a/s1 changed midway, at step 20 ({'; '.join(changes)})" in capsys.readouterr().err
 
 
 def test_names_are_not_markup(trials):

@@ -31,8 +31,6 @@ class Dragan(ganlab.Constraint):
 
 
 class Lazy(ganlab.Constraint):
-    """A penalty in every third update."""
-
     every = 3
 
     def penalty(self, critic, batch, state, replica):

@@ -21,8 +21,6 @@ class Pictures(ganlab.Dataset):
 
 
 class Spread(ganlab.Diagnostic):
-    """How many classes a batch has."""
-
     def look(self, critic):
         if critic.labels is None:
             raise ganlab.IncompatibleError("Spread needs labels.")
@@ -30,8 +28,6 @@ class Spread(ganlab.Diagnostic):
 
 
 class Shades(ganlab.Evaluator):
-    """The mean shade of each class."""
-
     def evaluate(self, sample, dataset, run):
         if sample.classes is None:
             raise ganlab.IncompatibleError("Shades needs a conditional generator.")

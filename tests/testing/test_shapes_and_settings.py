@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
+from command_lines import command
 from ganlab_verify.lab import FLOOR, _near
 from ganlab_verify.testing import LossConformance, parts
 from ganlab_verify.testing.settings import maker, settings
@@ -11,7 +11,6 @@ from ganlab_verify.testing.trials import Trials
 from outcomes import conformance, outcomes
 
 import ganlab
-from ganlab.cli import cli
 from ganlab.functional import slopes
 from ganlab.plugins.manager import current
 
@@ -19,8 +18,6 @@ pytestmark = pytest.mark.usefixtures("cpus")
 
 
 class Square(ganlab.Constraint):
-    """Penalizes slopes."""
-
     def penalty(self, critic, batch, state, replica):
         return slopes(critic, batch.real) ** 2
 
@@ -41,8 +38,6 @@ class Flipped(Square):
 
 
 class Failing(Square):
-    """Fails on everything."""
-
     def penalty(self, critic, batch, state, replica):
         raise RuntimeError("not written yet")
 
@@ -137,13 +132,10 @@ def test_settings_are_read_like_experiment_files():
 )
 @pytest.mark.usefixtures("fresh_plugins")
 def test_an_invalid_setting_fails_before_anything_starts(name, param, message):
-    done = CliRunner().invoke(cli, ["plugins", "check", name, "--param", param])
-    assert done.exit_code == 2
-    assert message in done.stderr
+    assert message in command("plugins", "check", name, "--param", param, code=2)
 
 
 @pytest.mark.parametrize("shape", ["x", "0", "2,2", "1,2,3,4", "-3"])
 def test_an_invalid_shape_fails(shape):
-    done = CliRunner().invoke(cli, ["plugins", "check", "constraints.r1", f"--shape={shape}"])
-    assert done.exit_code == 2
-    assert "must be a length, for example 2, or height, width and channels" in done.stderr
+    said = command("plugins", "check", "constraints.r1", f"--shape={shape}", code=2)
+    assert "must be a length, for example 2, or height, width and channels" in said

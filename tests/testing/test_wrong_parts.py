@@ -38,12 +38,7 @@ def of_a_gpu():
 WRONG = [
     (wrong.Forgetful, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "no iterator.*counter"),
     (wrong.ByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "in another order"),
-    (
-        wrong.ShiftedLabels,
-        DatasetConformance,
-        "test_labels_are_classes",
-        "1 to 3, int64; .* whole numbers from 0 to 2",
-    ),
+    (wrong.ShiftedLabels, DatasetConformance, "test_labels_are_classes", "1 to 3, int64; .* whole numbers from 0 to 2"),
     (wrong.LabelsByPlace, DatasetConformance, "test_examples_are_a_pure_function_of_their_numbers", "another order"),
     (wrong.Bytes, DatasetConformance, "test_values_are_finite", r"value 190; images lie in \[-1, 1\]"),
     (wrong.Timed, DatasetConformance, "test_the_fingerprint_repeats", "fingerprints.*must contain neither times nor"),
@@ -65,10 +60,10 @@ WRONG = [
     (wrong.BeginsElsewhere, ScheduleConformance, "test_the_start_is_the_first_value", "gives 2 in step 0"),
     (wrong.FrozenSchedule, ScheduleConformance, "test_one_trace_gives_all_values", "without counting calls"),
     (wrong.Endless, ScheduleConformance, "test_every_step_has_a_value", "inf in step 8 of 8"),
-    (wrong.Unseeded, ArchitectureConformance, "test_the_seed_decides_the_weights", "critic.*not the same.*set_random"),
-    (wrong.MixingCritic, ArchitectureConformance, "test_rows_are_independent", "a layer mixes examples"),
+    (wrong.unseeded, ArchitectureConformance, "test_the_seed_decides_the_weights", "critic.*not the same.*set_random"),
+    (wrong.mixing_critic, ArchitectureConformance, "test_rows_are_independent", "a layer mixes examples"),
     (wrong.CenteredLatents, ArchitectureConformance, "test_latents_belong_to_rows", "depend on its own row's numbers"),
-    (wrong.OwnNoise, ArchitectureConformance, "test_networks_have_their_shapes", "Dropout.*ganlab.layers.Dropout"),
+    (wrong.own_noise, ArchitectureConformance, "test_networks_have_their_shapes", "Dropout.*ganlab.layers.Dropout"),
     (wrong.EncodingEvaluator, EvaluatorConformance, FIGURES, "skipped: .*calls the network 'encoder': return it from"),
     (wrong.RandomEvaluator, EvaluatorConformance, "test_the_same_samples_give_the_same_figures", "with a fixed seed"),
     (wrong.ListEvaluator, EvaluatorConformance, "test_figures_have_names_and_are_finite", r"\[1.0\]; it must return a"),
@@ -96,11 +91,9 @@ def test_an_author_gives_the_networks_that_an_evaluator_calls():
 
 @pytest.mark.parametrize("role", ["generator", "critic", "neither"])
 def test_labels_that_a_network_ignores_fail(role):
-    def make():
-        return wrong.IgnoresLabels(role)
-
     test = "test_labels_change_the_outputs"
-    found = outcomes(conformance(make, ArchitectureConformance), only=[test])[test]
+    made = conformance(lambda: wrong.IgnoresLabels(of=role), ArchitectureConformance)
+    found = outcomes(made, only=[test])[test]
     assert found == "passed" if role == "neither" else f"The {role}'s output is the same for another label" in found
 
 

@@ -10,8 +10,6 @@ from ganlab.lazy import tensorflow as tf
 
 
 class ScalarPenalty(ganlab.Constraint):
-    """Reduces over the batch."""
-
     def penalty(self, critic, batch, state, replica):
         return tf.reduce_mean(tf.square(slopes(critic, batch.real) - 1.0))
 
@@ -59,8 +57,6 @@ class WrongSide(ganlab.Constraint):
 
 
 class VariableInPenalty(ganlab.Constraint):
-    """Counts in a variable that it makes in the step."""
-
     def penalty(self, critic, batch, state, replica):
         weight = tf.Variable(10.0)
         return weight * tf.square(slopes(critic, batch.real) - 1.0)
@@ -75,8 +71,6 @@ class NanAtZero(ganlab.Constraint):
 
 
 class NormalizesByANorm(ganlab.Constraint):
-    """Divides by a norm that may be zero."""
-
     def transform(self, critic):
         def normalized(x):
             gradient, score = input_gradient(critic, x)
@@ -86,8 +80,6 @@ class NormalizesByANorm(ganlab.Constraint):
 
 
 class StopsPartOfItsGradient(ganlab.Constraint):
-    """Weighs its penalty by slopes that it takes out of the gradient."""
-
     def penalty(self, critic, batch, state, replica):
         slope = slopes(critic, batch.real)
         return tf.square(slope) * tf.stop_gradient(slope)
@@ -139,16 +131,12 @@ class LocalStatistic(ganlab.Constraint):
 
 
 class MixesExamples(ganlab.Constraint):
-    """Takes scores relative to the batch."""
-
     def penalty(self, critic, batch, state, replica):
         scores = critic(batch.real)
         return tf.square(scores - tf.reduce_mean(scores))
 
 
 class MixingTransform(ganlab.Constraint):
-    """Normalizes scores over the batch."""
-
     def transform(self, critic):
         def normalized(x):
             scores = critic(x)
@@ -158,8 +146,6 @@ class MixingTransform(ganlab.Constraint):
 
 
 class KeepsOnSelf(ganlab.Constraint):
-    """Keeps a running mean on itself, outside the checkpoint."""
-
     def __init__(self):
         self.mean = 0.0
 
@@ -184,8 +170,6 @@ class KeepsInItsModule(ganlab.Constraint):
 
 
 class KeepsAVariable(ganlab.Constraint):
-    """Creates its own variable in prepare."""
-
     def prepare(self, critic):
         self.updates = tf.Variable(0.0, trainable=False)
 
@@ -206,8 +190,6 @@ class PythonInTheStep(ganlab.Constraint):
 
 
 class RewardsSteepness(ganlab.Constraint):
-    """Has the wrong sign."""
-
     def penalty(self, critic, batch, state, replica):
         return -0.1 * tf.square(slopes(critic, batch.real))
 
@@ -220,8 +202,6 @@ class NoEffect(ganlab.Constraint):
 
 
 class StopsTheGenerator(ganlab.Constraint):
-    """Lets no gradient through to the samples."""
-
     def transform(self, critic):
         return lambda x: critic(tf.stop_gradient(x))
 
@@ -234,15 +214,11 @@ class NoBound(ganlab.Constraint):
 
 
 class Bfloat16Penalty(ganlab.Constraint):
-    """Returns a penalty in half precision."""
-
     def penalty(self, critic, batch, state, replica):
         return tf.cast(tf.square(slopes(critic, batch.real) - 1.0), tf.bfloat16)
 
 
 class EditsItsWeights(ganlab.Constraint):
-    """Writes into the dict that it is given."""
-
     def advance(self, weights, state, batch, replica):
         for name in weights:
             weights[name] = 0.5 * weights[name]
@@ -257,8 +233,6 @@ class Unwritable(ganlab.Constraint):
 
 
 class TakesAnything(ganlab.Constraint):
-    """Takes any parameter, and so any typo."""
-
     def __init__(self, **options):
         self.options = options
 
@@ -271,7 +245,5 @@ class NoConvolutions(ganlab.Constraint):
 
 
 class Talkative(ganlab.Constraint):
-    """Returns a number as a diagnosis."""
-
     def diagnose(self, metrics):
         return 3

@@ -28,8 +28,6 @@ class Forgetful(ganlab.Dataset):
 
 
 class ByPlace(ganlab.Dataset):
-    """Points that depend on their place in the batch."""
-
     sample_shape, size = (2,), None
 
     def examples(self, numbers, seed):
@@ -37,8 +35,6 @@ class ByPlace(ganlab.Dataset):
 
 
 class ShiftedLabels(ganlab.Dataset):
-    """Classes that are counted from 1."""
-
     sample_shape, size, classes = (2,), 30, 3
 
     def examples(self, numbers, seed):
@@ -49,8 +45,6 @@ class ShiftedLabels(ganlab.Dataset):
 
 
 class LabelsByPlace(ShiftedLabels):
-    """Classes of places in the batch."""
-
     def labels(self, numbers):
         return tf.range(numbers.shape[0], dtype=tf.int64) % 3
 
@@ -65,8 +59,6 @@ class Bytes(ganlab.Dataset):
 
 
 class Timed(ganlab.Dataset):
-    """A fingerprint that differs for every object."""
-
     sample_shape, size = (2,), None
 
     def examples(self, numbers, seed):
@@ -77,8 +69,6 @@ class Timed(ganlab.Dataset):
 
 
 class Doubles(ganlab.Dataset):
-    """Points in float64."""
-
     sample_shape, size = (2,), None
 
     def examples(self, numbers, seed):
@@ -86,15 +76,11 @@ class Doubles(ganlab.Dataset):
 
 
 class ReducedLoss(parts.Wasserstein):
-    """Reduces over the batch."""
-
     def critic(self, real_scores, fake_scores):
         return tf.reduce_mean(fake_scores - real_scores)
 
 
 class TurnedLoss(ganlab.Loss):
-    """Has both signs reversed."""
-
     def critic(self, real_scores, fake_scores):
         return real_scores - fake_scores
 
@@ -119,16 +105,12 @@ class OwnWidth(parts.Wasserstein):
 
 
 class EncodingEvaluator(ganlab.Evaluator):
-    """Calls a network by name."""
-
     def evaluate(self, sample, dataset, run):
         _, encoded = sample.networks()["encoder"]
         return {"length": float(np.mean(encoded(sample(8, seed=0)) ** 2))}
 
 
 class RelativeLoss(parts.Wasserstein):
-    """Takes scores relative to the batch's mean."""
-
     def critic(self, real_scores, fake_scores):
         return tf.nn.softplus(tf.reduce_mean(fake_scores) - real_scores)
 
@@ -144,24 +126,18 @@ KEPT = []
 
 
 class KeepsInItsModule(parts.Wasserstein):
-    """Keeps the scores of its last update by a global name."""
-
     def critic(self, real_scores, fake_scores):
         KEPT[:] = [real_scores]
         return fake_scores - real_scores
 
 
 class KeepsOnItself(parts.Wasserstein):
-    """Keeps the scores of its last update by an attribute."""
-
     def critic(self, real_scores, fake_scores):
         self.last = real_scores
         return fake_scores - real_scores
 
 
 class CountsCalls(parts.Wasserstein):
-    """Changes with the third call."""
-
     calls = 0
 
     def critic(self, real_scores, fake_scores):
@@ -170,15 +146,11 @@ class CountsCalls(parts.Wasserstein):
 
 
 class OwnDraws(parts.Wasserstein):
-    """Weighs examples by TensorFlow's own random numbers."""
-
     def critic(self, real_scores, fake_scores):
         return tf.random.uniform(real_scores.shape) * (fake_scores - real_scores)
 
 
 class CenteredByBatch(ganlab.Augmentation):
-    """Subtracts the mean over the replica's batch."""
-
     def apply(self, x, state, replica):
         return x - tf.reduce_mean(x, axis=0, keepdims=True)
 
@@ -211,8 +183,6 @@ class LocalCount(ganlab.Augmentation):
 
 
 class BeginsElsewhere(ganlab.Schedule):
-    """Says that it begins at one, and begins at two."""
-
     start = 1.0
 
     def value(self, step, steps):
@@ -233,53 +203,53 @@ class FrozenSchedule(ganlab.Schedule):
 
 
 class Endless(ganlab.Schedule):
-    """Divides by what is left of the run."""
-
     start = 1.0
 
     def value(self, step, steps):
         return steps / (steps - step)
 
 
-class Unseeded(parts.Networks):
+def with_critic(*layers):
+    """Networks whose critic has layers, each of a function, before its last one."""
+
+    def critic(sample_shape):
+        return keras.Sequential([keras.Input(sample_shape), *(make() for make in layers), keras.layers.Dense(1)])
+
+    return parts.Networks(critic)
+
+
+def unseeded():
     """Draws its initial weights from a generator of its own."""
 
-    def __init__(self):
-        super().__init__(self._own)
+    def initial(shape, dtype=None):
+        return tf.constant(np.random.default_rng().normal(size=shape), tf.float32)
 
-    def _own(self, sample_shape):
-        def initial(shape, dtype=None):
-            return tf.constant(np.random.default_rng().normal(size=shape), tf.float32)
-
-        x = keras.Input(sample_shape)
-        return keras.Model(x, keras.layers.Dense(1, kernel_initializer=initial)(x))
+    return with_critic(lambda: keras.layers.Dense(4, kernel_initializer=initial))
 
 
-class MixingCritic(parts.Networks):
-    """Subtracts the mean over the batch in its critic."""
+def mixing_critic():
+    return with_critic(
+        lambda: keras.layers.Dense(4, activation="tanh"),
+        lambda: keras.layers.Lambda(lambda h: h - tf.reduce_mean(h, axis=0)),
+    )
 
-    def __init__(self):
-        super().__init__(self._mixing)
 
-    def _mixing(self, sample_shape):
-        x = keras.Input(sample_shape)
-        hidden = keras.layers.Dense(4, activation="tanh")(x)
-        hidden = keras.layers.Lambda(lambda h: h - tf.reduce_mean(h, axis=0))(hidden)
-        return keras.Model(x, keras.layers.Dense(1)(hidden))
+def own_noise():
+    return with_critic(lambda: keras.layers.Dropout(0.5))
 
 
 class IgnoresLabels(ganlab.Architecture):
-    """Takes labels and leaves them, in one network."""
+    """Takes labels and leaves them in the networks named here."""
 
     latent_dim, conditional = 3, True
 
-    def __init__(self, role="generator"):
-        self.role = role
+    def __init__(self, *, of: str = "critic"):
+        self.of = of
 
     def _network(self, role, x, width):
         y = keras.Input((), dtype="int64")
-        embedded = keras.layers.Embedding(3, 4, embeddings_initializer="zeros")(y)
-        if role == self.role:
+        embedded = keras.layers.Embedding(8, 4, embeddings_initializer="zeros")(y)
+        if role in self.of:
             embedded = keras.layers.Lambda(lambda e: 0.0 * e)(embedded)
         return keras.Model([x, y], keras.layers.Dense(width)(keras.layers.Concatenate()([x, embedded])))
 
@@ -291,18 +261,14 @@ class IgnoresLabels(ganlab.Architecture):
 
 
 class CenteredLatents(parts.Networks):
-    """Subtracts the mean over the batch from latent vectors."""
-
     def __init__(self):
-        super().__init__(lambda sample_shape: keras.Sequential([keras.Input(sample_shape), keras.layers.Dense(1)]))
+        super().__init__(parts.critic)
 
     def latent(self, uniform, normal):
         return normal - tf.reduce_mean(normal, axis=0)
 
 
 class BrightImages(parts.Networks):
-    """Generates images beyond [-1, 1]."""
-
     def __init__(self):
         super().__init__(parts.critic)
 
@@ -312,34 +278,17 @@ class BrightImages(parts.Networks):
         return keras.Model(z, keras.layers.Reshape(sample_shape)(x))
 
 
-class OwnNoise(parts.Networks):
-    """Has a layer with a seed of its own."""
-
-    def __init__(self):
-        super().__init__(self._noisy)
-
-    def _noisy(self, sample_shape):
-        x = keras.Input(sample_shape)
-        return keras.Model(x, keras.layers.Dense(1)(keras.layers.Dropout(0.5)(x)))
-
-
 class RandomEvaluator(ganlab.Evaluator):
-    """Draws numbers without a seed."""
-
     def evaluate(self, sample, dataset, run):
         return {"mean": float(sample(10, 0).mean() + np.random.default_rng().normal())}
 
 
 class ListEvaluator(ganlab.Evaluator):
-    """Returns a list instead of a dict."""
-
     def evaluate(self, sample, dataset, run):
         return [1.0]
 
 
 class NanEvaluator(ganlab.Evaluator):
-    """Divides by zero."""
-
     def evaluate(self, sample, dataset, run):
         return {"ratio": float("nan")}
 
@@ -374,14 +323,10 @@ class Forgotten(keras.optimizers.SGD):
 
 
 class ClipsPerReplica(keras.optimizers.SGD):
-    """Clips each replica's gradient before the sum."""
-
     def apply(self, grads, trainable_variables=None):
         super().apply([tf.clip_by_norm(gradient, 1e-3) for gradient in grads], trainable_variables)
 
 
 class Climbs(keras.optimizers.SGD):
-    """Ascends instead of descending."""
-
     def update_step(self, gradient, variable, learning_rate):
         super().update_step(-gradient, variable, learning_rate)

@@ -4,11 +4,10 @@ import itertools
 
 import numpy as np
 from right_constraints import FollowsTheWeights
-from wrong_constraints import MixesExamples
-from wrong_parts import Forgetful
+from wrong_constraints import KeepsInItsModule, MixesExamples, TensorFlowRandom
+from wrong_parts import Forgetful, IgnoresLabels
 
 import ganlab
-from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 
 
@@ -41,25 +40,6 @@ class OwnNoise(ganlab.Constraint):
         return critic(batch.real) * tf.random.stateless_normal([batch.real.shape[0]], seed=[1, 2])
 
 
-class Unseeded(ganlab.Constraint):
-    """Draws from TensorFlow's stateful generator."""
-
-    def penalty(self, critic, batch, state, replica):
-        a = tf.random.uniform([batch.real.shape[0], 1])  # the unseeded line
-        return tf.square(ganlab.functional.slopes(critic, a * batch.real + (1.0 - a) * batch.fake))
-
-
-KEPT = {}
-
-
-class Keeping(ganlab.Constraint):
-    """Passes a tensor from one method to another by a global name."""
-
-    def penalty(self, critic, batch, state, replica):
-        KEPT["scores"] = critic(batch.real)
-        return KEPT["scores"] ** 2
-
-
 class OfNumpy(ganlab.Constraint):
     """Draws from numpy's generator in Python code that the step calls."""
 
@@ -79,34 +59,11 @@ class Counting(ganlab.Constraint):
 
 
 class RandomPoints(ganlab.Dataset):
-    """Points of numpy's own generator."""
-
     sample_shape, size = (2,), None
 
     def examples(self, numbers, seed):
         drawn = tf.numpy_function(lambda n: np.random.random((len(n), 2)).astype("float32"), [numbers], tf.float32)
         return tf.ensure_shape(drawn, [numbers.shape[0], 2])
-
-
-class Deaf(ganlab.Architecture):
-    """A conditional pair, of which the networks named here ignore the label."""
-
-    conditional, latent_dim = True, 2
-
-    def __init__(self, *, of: str = "critic"):
-        self.of = of
-
-    def generator(self, sample_shape, classes):
-        return self._network("generator", (2,), sample_shape[0], classes)
-
-    def critic(self, sample_shape, classes):
-        return self._network("critic", sample_shape, 1, classes)
-
-    def _network(self, role, inputs, outputs, classes):
-        x, y = keras.Input(inputs), keras.Input((classes,))
-        heard = 0.0 if role in self.of else 1.0
-        hidden = keras.layers.Concatenate()([x, keras.layers.Rescaling(heard)(y)])
-        return keras.Model([x, y], keras.layers.Dense(outputs)(keras.layers.Dense(8, activation="tanh")(hidden)))
 
 
 class Frozen(ganlab.Constraint):
@@ -137,9 +94,9 @@ def ganlab_constraints():
         "masked": Masked,
         "bicubic": Bicubic,
         "own_noise": OwnNoise,
-        "unseeded": Unseeded,
+        "unseeded": TensorFlowRandom,
         "frozen": Frozen,
-        "keeping": Keeping,
+        "keeping": KeepsInItsModule,
         "of_numpy": OfNumpy,
         "counting": Counting,
     }
@@ -152,4 +109,4 @@ def ganlab_datasets():
 
 @ganlab.hookimpl
 def ganlab_architectures():
-    return {"deaf": Deaf}
+    return {"deaf": IgnoresLabels}

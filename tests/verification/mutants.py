@@ -31,7 +31,6 @@ def context():
 
 @mutant
 def mean_instead_of_sum(patch):
-    """The optimizer's gradients are averaged over replicas."""
     reduce = keras.optimizers.Optimizer._all_reduce_sum_gradients
 
     def averaged(self, pairs):
@@ -43,7 +42,6 @@ def mean_instead_of_sum(patch):
 
 @mutant
 def loss_over_the_local_batch(patch):
-    """Each replica averages its loss over its own examples."""
     part = critic_update.CriticUpdate.part
 
     def local(self, *arguments):
@@ -96,7 +94,6 @@ def penalty_of_a_statistic(patch):
 
 @mutant
 def optimizer_outside_the_scope(patch):
-    """An optimizer is created outside the strategy's scope."""
     make = state.TrainingState.__init__
 
     def outside(self, experiment):
@@ -127,8 +124,6 @@ def noise_by_replica(patch):
 
 @mutant
 def same_noise(patch):
-    """Every replica draws the first one's noise."""
-
     def same(spec, *, seed, step, first):
         return noise.draw(spec, seed=seed, step=step, first=tf.zeros_like(first))
 
@@ -138,7 +133,6 @@ def same_noise(patch):
 
 @mutant
 def clipping_on_one_replica(patch):
-    """The projection depends on the replica."""
     kind = ganlab.component("constraints", "weight_clipping").make
     project = kind.project
 
@@ -154,7 +148,6 @@ def clipping_on_one_replica(patch):
 
 @mutant
 def power_iteration_on_one_replica(patch):
-    """Singular vectors advance on the first replica only."""
     kind = ganlab.component("constraints", "spectral_norm").make
     advance = kind.advance
 

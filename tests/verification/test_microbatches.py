@@ -13,8 +13,6 @@ pytestmark = pytest.mark.usefixtures("own_plugins")
 
 @pytest.fixture
 def microbatches(experiments):
-    """The check of a small experiment."""
-
     def microbatches(*params, constraint="gradient_penalty"):
         gin, small = experiments("wgan")
         small = [setting for setting in small if setting.partition("=")[0] not in " ".join(params)]

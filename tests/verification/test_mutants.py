@@ -94,7 +94,6 @@ RIGHT = ("wgan", "sngan")
 
 
 def words(text):
-    """Text without its line breaks."""
     return " ".join(text.split())
 
 

@@ -8,12 +8,11 @@ import sys
 import time
 
 import pytest
-from click.testing import CliRunner
+from command_lines import invoke
 from ganlab_verify import CHECKS, Row, Source, checks, process
+from test_verification_page import ALL
 
 import ganlab
-from ganlab.cli import cli
-from ganlab.config import shipped_gin_files
 
 LONG = "critic/weights/dense_1/kernel and three others of [two] layers " * 4
 
@@ -39,7 +38,7 @@ def verify(monkeypatch, own_plugins):
             return {**ROWS, **answers}[check]
 
         monkeypatch.setattr("ganlab_verify.verifying.run", run)
-        return CliRunner().invoke(cli, ["verify", *arguments])
+        return invoke("verify", *arguments)
 
     return verify
 
@@ -124,14 +123,12 @@ def test_all_prints_a_table_of_the_shipped_experiments_and_explains_failures(ver
     assert max(map(len, done.stdout.splitlines())) <= 100
     header, *lines = done.stdout.splitlines()
     assert header.split() == ["experiment", *CHECKS]
-    apart = ("base", "benchmark", "methods", "paper", "published", "stacked_mnist", "mnist")
-    names = [path.stem for path in shipped_gin_files() if path.parent.name not in apart]
-    assert "quickstart" in names
-    assert [text.split()[0] for text in lines[: len(names)]] == names
-    cells = lines[names.index("quickstart")].split()
+    assert "quickstart" in ALL
+    assert [text.split()[0] for text in lines[: len(ALL)]] == ALL
+    cells = lines[ALL.index("quickstart")].split()
     assert " ".join(cells) == "quickstart 2.5e-6 < 1e-5 0 < 1e-5 2.0e-8 < 1e-5 refused failed 1.0e-02"
-    assert done.stdout.count("resume failed: Two variables differ.") == len(names)
-    assert {source.gin_files[0] for _, source, _ in verify.requested} == set(names)
+    assert done.stdout.count("resume failed: Two variables differ.") == len(ALL)
+    assert {source.gin_files[0] for _, source, _ in verify.requested} == set(ALL)
 
 
 @pytest.mark.parametrize(
