@@ -67,8 +67,8 @@ class _Start(float):
 class Scheduled:
     """A number that follows a schedule, in the place of a component's attribute.
 
-    TensorFlow takes it wherever it takes a tensor. It has no value in Python, for `if` or `float`: the step is traced
-    once.
+    TensorFlow takes it wherever it takes a tensor. Inside a step, which is traced once, it has no value in Python, for
+    `if` or `float`; where the step is a number, as in `diagnose`, it has.
     """
 
     def __init__(self, follow: Follow, origins: frozenset[str], named: str) -> None:
@@ -83,14 +83,30 @@ class Scheduled:
         step, steps = _clock.now
         return tf.cast(self._follow(tf.cast(step, tf.float32), steps), dtype or tf.float32)
 
-    def _no_number(self, *_: Any) -> NoReturn:
-        raise TypeError(
-            f"{self._named} follows a schedule: it is a tensor inside the step, and has no value in Python. Use it in "
-            "TensorFlow's operations, and tf.where in place of if"
-        )
+    def __float__(self) -> float:
+        """The value where the step is a number."""
+        if _clock.now is None or not isinstance(_clock.now[0], int):
+            raise TypeError(
+                f"{self._named} follows a schedule: it is a tensor inside the step, and has no value in Python. Use it "
+                "in TensorFlow's operations, and tf.where in place of if"
+            )
+        from ganlab.lazy import tensorflow as tf
 
-    __bool__ = __float__ = __int__ = __index__ = __array__ = _no_number
-    __lt__ = __le__ = __gt__ = __ge__ = _no_number
+        with tf.init_scope():
+            return float(self.__tf_tensor__())
+
+    def __bool__(self) -> bool:
+        """Whether the value is not 0, where the step is a number."""
+        return bool(float(self))
+
+    def __format__(self, spec: str) -> str:
+        """The value as a number is written, where the step is a number."""
+        return format(float(self), spec)
+
+    def _no_number(self, *_: Any) -> NoReturn:
+        raise TypeError(f"{self._named} follows a schedule, and is no number: use float(...) outside of the step")
+
+    __int__ = __index__ = __array__ = _no_number
 
     def __repr__(self) -> str:
         return f"<{self._named}, by its schedule>"
@@ -121,6 +137,16 @@ def _numbers(name: str) -> None:
 
 for _name in _OPERATORS:
     _numbers(_name)
+
+
+def _compares(name: str) -> None:
+    """Adds a comparison, where the step is a number."""
+    compare = getattr(operator, name)
+    setattr(Scheduled, f"__{name}__", lambda one, other: compare(float(one), float(other)))
+
+
+for _name in ("lt", "le", "gt", "ge"):
+    _compares(_name)
 
 
 def _negative(one: Any) -> Any:

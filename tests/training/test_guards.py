@@ -66,12 +66,20 @@ def test_replicas_that_drift_apart_stop_the_run(tmp_path):
     assert ganlab.Run(tmp_path / "run").info["status"] == "failed"
 
 
+def rising(name, parameter):
+    """Makes a constraint with a parameter that is 1 in the first step and then 10."""
+    return lambda: constraint(name, **{parameter: ganlab.component("schedules", "linear")(start=1.0, end=10.0)})
+
+
 @pytest.mark.parametrize(
     ("made", "tag", "value", "says"),
     [
         (lambda: constraint("gradient_penalty"), "gradient_penalty/slope", 2.5, "mean slope is 2.5"),
         (lambda: constraint("gradient_penalty"), "gradient_penalty/slope", 0.3, "flat"),
         (lambda: constraint("weight_clipping"), "weight_clipping/saturated", 0.8, "80% of the critic's weights"),
+        (rising("gradient_penalty", "target"), "gradient_penalty/slope", 2.5, "2.5 where its target is 10, flat"),
+        (rising("lipschitz_penalty", "target"), "lipschitz_penalty/slope", 30.0, "30 where 10 is allowed"),
+        (rising("weight_clipping", "limit"), "weight_clipping/saturated", 0.8, "80% of the critic's weights"),
     ],
 )
 def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, says):

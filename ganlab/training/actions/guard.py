@@ -19,7 +19,7 @@ class Guard(Action):
     def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
         self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
         critic = trainer.state.players.get(CRITIC)
-        self._warnings = Warnings(critic.stack if critic else None, trainer.metrics)
+        self._warnings = Warnings(critic.stack if critic else None, trainer.metrics, trainer.experiment.steps)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
         """Searches a chunk that began at `step` for metrics and variables that are not finite.

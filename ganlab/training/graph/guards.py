@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from ganlab.errors import TrainingFailedError
-from ganlab.interfaces import Constraint
+from ganlab.plugins import scheduled
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs.status import SHOWN_BY
 from ganlab.support.formatting import listed
@@ -150,7 +150,9 @@ def subject_and_verb(variables: Sequence[str]) -> str:
 class Warnings:
     """Warns once each of constraints that report problems, of losses that explode and of a critic that vanishes."""
 
-    def __init__(self, stack: ConstraintStack | None, metrics: Sequence[Metric]) -> None:
+    def __init__(self, stack: ConstraintStack | None, metrics: Sequence[Metric], steps: int = 1) -> None:
+        """Takes the critic's constraints, the metrics of a step, and how many steps the run has."""
+        self._steps = steps
         self._tags = [metric.tag for metric in metrics]
         self._constraints = dict(zip(stack.names, stack.constraints, strict=True)) if stack else {}
         self._magnitudes = Magnitudes(constrained=stack is None or bool(stack.names))
@@ -192,12 +194,12 @@ class Warnings:
         """Takes the metrics of one logged row and yields the warnings that are due."""
         self._seen = True
         reduced = {record.tag: record.reduced for record in records}
-        for name, constraint in self._constraints.items():
+        for name in self._constraints:
             prefix = f"constraints/{name}/"
             if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
                 continue  # not measured in every update, and not since the last row
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
-            self._complaints[name] = complaint = _diagnosed(name, constraint, own)
+            self._complaints[name] = complaint = self._diagnosed(name, own, records[0].step)
             yield from self._patiently(name, complaint)
         ill = {tag: (said, at_once) for tag, said, at_once in self._magnitudes.row(records[0].step, reduced)}
         for tag in MAGNITUDES:
@@ -206,6 +208,14 @@ class Warnings:
                 yield from self._once(tag, f"{tag}: {said}")
             else:
                 yield from self._patiently(tag, said)
+
+    def _diagnosed(self, name: str, metrics: Mapping[str, float], step: int) -> str | None:
+        """The problem that a constraint reports; metrics that are not finite are reported without it."""
+        bad = [key for key, value in metrics.items() if not math.isfinite(value)]
+        if bad:
+            return f"{', '.join(bad)}: not finite. docs/divergence.md lists what to try."
+        with plugin_code(f"constraints.{name}", "diagnose"), scheduled.at(max(step - 1, 0), self._steps):
+            return self._constraints[name].diagnose(metrics)
 
     def _patiently(self, name: str, complaint: str | None) -> Iterator[str]:
         self._ill[name] = self._ill.get(name, 0) + 1 if complaint else 0
@@ -216,12 +226,3 @@ class Warnings:
         if key not in self._said:
             self._said.add(key)
             yield text
-
-
-def _diagnosed(name: str, constraint: Constraint, metrics: Mapping[str, float]) -> str | None:
-    """The problem that a constraint reports from its metrics; metrics that are not finite are reported without it."""
-    bad = [key for key, value in metrics.items() if not math.isfinite(value)]
-    if bad:
-        return f"{', '.join(bad)}: not finite. docs/divergence.md lists what to try."
-    with plugin_code(f"constraints.{name}", "diagnose"):
-        return constraint.diagnose(metrics)

@@ -53,7 +53,7 @@ class LipschitzPenalty(SlopePenalty):
 
     def diagnose(self, metrics: Mapping[str, float]) -> str | None:
         """Warns of slopes at twice the target or more."""
-        if self.target == 0 or metrics["slope"] < STEEP * self.target:
+        if not self.target or metrics["slope"] < STEEP * self.target:
             return None
         return (
             f"The critic's mean slope is {metrics['slope']:.3g} where {self.target:g} is allowed, steep: the penalty "

@@ -17,7 +17,7 @@ def off_target(slope: float, target: float, weight: str) -> str | None:
     Returns:
         The end of a sentence that begins "The critic's mean slope is", and a sentence; None if the slope is sound.
     """
-    if target == 0 or FLAT * target <= slope < STEEP * target:
+    if not target or FLAT * target <= slope < STEEP * target:
         return None
     if slope > target:
         problem, more = "steep: the penalty does not hold the critic", ""
