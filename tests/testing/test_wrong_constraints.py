@@ -43,7 +43,7 @@ WRONG = {
     wrong.MixingTransform: (ROWS, "transform: the score of example.*mixed", (TWO, FOUR, EFFECT)),
     wrong.KeepsOnSelf: (PURE, "penalty changes self.mean.*initial_state and advance", ()),
     wrong.KeepsInItsModule: (PURE, "wrong_constraints.KEPT holds a tensor of a step that was traced.*advance", ()),
-    wrong.KeepsAVariable: (PURE, r"prepare creates a variable at wrong_constraints.py:\d+.*initial_state", ()),
+    wrong.VariableInPrepare: (PURE, r"in prepare: .*initial_state.*\(wrong_constraints.py:\d+\)", ()),
     wrong.PythonInTheStep: (PURE, r"penalty runs Python in every update \(\w+ at wrong_constraints.py:\d+\)", ()),
     wrong.RewardsSteepness: (SLOPE, "penalty is -0.1 .* -10 where it is 10.*sign", (EFFECT,)),
     wrong.WrongSide: (SLOPE, "0.81 where .* 0.1, .* highest for a flat critic.*wrong side, relu", (EFFECT,)),

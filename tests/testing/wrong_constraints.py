@@ -169,8 +169,13 @@ class KeepsInItsModule(ganlab.Constraint):
         return tf.square(slopes(critic, batch.real)) + 0.0 * replica.normal([batch.real.shape[0]])
 
 
-class KeepsAVariable(ganlab.Constraint):
+class VariableInPrepare(ganlab.Constraint):
     def prepare(self, critic):
+        self.updates = tf.Variable(0.0, trainable=False)
+
+
+class KeepsAVariable(ganlab.Constraint):
+    def __init__(self):
         self.updates = tf.Variable(0.0, trainable=False)
 
     def advance(self, weights, state, batch, replica):

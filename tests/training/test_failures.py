@@ -64,13 +64,15 @@ def test_a_metric_of_both_losses_is_named_with_both():
 
 @pytest.mark.parametrize("jit", ["on", "off"])
 @pytest.mark.parametrize("replicas", [0, 2])
-def test_a_variable_made_in_the_step_is_named(replicas, jit):
-    def penalty(self, critic, batch, state, replica):
-        return tf.Variable(1.0) * critic(batch.real)
+@pytest.mark.parametrize("method", ["penalty", "prepare"])
+def test_a_variable_of_a_constraints_own_is_named(method, replicas, jit):
+    def creates(self, critic, *_):
+        self.layer = keras.layers.Dense(2)
+        self.layer.build((None, 2))
 
-    said = r"^constraints\.broken failed in penalty: ValueError: a variable is created inside the training step"
+    said = rf"^constraints\.broken failed in {method}: ValueError: a variable is created, which nobody would save"
     with pytest.raises(PluginError, match=said):
-        Trainer(small(replicas, jit=jit, constraints=[broken(penalty=penalty)])).trace()
+        Trainer(small(replicas, jit=jit, constraints=[broken(**{method: creates})])).trace()
 
 
 @pytest.mark.parametrize(

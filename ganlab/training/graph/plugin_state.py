@@ -42,3 +42,11 @@ def next_state(called: str, given: Any, state: Tensors, others: Collection[str] 
             )
     # A graph's gradient reaches everything computed from the weights, even before the loss; a tape's does not.
     return {key: tf.stop_gradient(given[key]) for key in state}
+
+
+def no_variables(create: Any, **arguments: Any) -> Any:
+    """A creator of TensorFlow's variables, for plugins' code, that refuses to create any; `plugin_code` adds whose."""
+    raise ValueError(
+        "a variable is created, which nobody would save, or keep equal on every replica. Values kept between updates "
+        "belong in initial_state and advance, trained ones in parameters: the core makes the variables"
+    )

@@ -20,7 +20,7 @@ from ganlab.plugins.recipes import selector_of
 from ganlab.training.graph import noise
 from ganlab.training.graph.lazy_penalty import lazily
 from ganlab.training.graph.networks import NetworkFunction, static_shape
-from ganlab.training.graph.plugin_state import next_state, tensors
+from ganlab.training.graph.plugin_state import next_state, no_variables, tensors
 from ganlab.training.graph.replica import Draws, Log, ReplicaView
 from ganlab.training.graph.roles import CRITIC, written
 from ganlab.training.graph.values import PlayerValues, Tensors
@@ -60,7 +60,7 @@ class ConstraintStack:
     def prepare(self, model: keras.Model) -> None:
         """Shows every constraint the built network."""
         for name, constraint in self._named():
-            with _code(name, "prepare"):
+            with _code(name, "prepare"), tf.variable_creator_scope(no_variables):
                 constraint.prepare(model)
 
     def initialize(self, weights: Tensors) -> tuple[list[Tensors], list[Tensors]]:

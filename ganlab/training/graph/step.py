@@ -23,6 +23,7 @@ from ganlab.training.graph.generator_update import GeneratorUpdate
 from ganlab.training.graph.inputs import OF_GENERATOR
 from ganlab.training.graph.learning_rate import numbered
 from ganlab.training.graph.players import look_ahead
+from ganlab.training.graph.plugin_state import no_variables
 from ganlab.training.graph.refusals import of_whole_batch
 from ganlab.training.graph.replica import Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
@@ -176,7 +177,7 @@ class TrainingStep:
     @contextlib.contextmanager
     def _scope(self, step: tf.Tensor) -> Iterator[None]:
         steps = self.experiment.steps
-        created, drawn = tf.variable_creator_scope(_no_variables), philox.composing(self._program, self._seed)
+        created, drawn = tf.variable_creator_scope(no_variables), philox.composing(self._program, self._seed)
         with created, drawn, scheduled.at(step, steps), own_all_reduces():
             yield
 
@@ -196,11 +197,3 @@ class TrainingStep:
     def _of_generator(self, examples: Tensors, j: int) -> Tensors:
         own = {name.removeprefix(OF_GENERATOR): x for name, x in examples.items() if name.startswith(OF_GENERATOR)}
         return own if self.turn.generator == 1 else {name: x[j] for name, x in own.items()}
-
-
-def _no_variables(create: Any, **arguments: Any) -> Any:
-    # `plugin_code` adds whose code this is. Without this, TensorFlow raises an error that does not name the plugin.
-    raise ValueError(
-        "a variable is created inside the training step, which TensorFlow runs many times. Values kept between "
-        "updates belong in initial_state and advance, trained ones in parameters: the core makes the variables"
-    )
