@@ -48,8 +48,8 @@ class Names:
             near = nearest(name, [*self.selectors, *short, EXPERIMENT])
             near = f" Did you mean {' or '.join(map(repr, meant))}?" if meant else near
             raise ConfigError(
-                f"Unknown component {name!r}.{near} Names have the form KIND.NAME; 'ganlab plugins' lists them."
-                + self.plugins.absent()
+                f"Unknown component {name!r}.{near}{self.plugins.absent(broken=True)} Names have the form KIND.NAME; "
+                f"'ganlab plugins' lists them.{self.plugins.absent(broken=False)}"
             )
         if kind == EXPERIMENT:
             raise ConfigError(

@@ -190,14 +190,15 @@ class Plugins:
         if meant := elsewhere[:1] or self.known_as(f"{kind}.{name}"):
             near = f" Did you mean {' or '.join(map(repr, meant))}?"
         known = ", ".join(names) or "none"
-        raise PluginError(f"Unknown component {kind}.{name}.{near} Known {kind}: {known}.{self.absent()}")
+        first, last = self.absent(broken=True), self.absent(broken=False)
+        raise PluginError(f"Unknown component {kind}.{name}.{near}{first} Known {kind}: {known}.{last}")
 
-    def absent(self) -> str:
-        """A sentence on the plugins that were found but not loaded; empty if there are none."""
+    def absent(self, *, broken: bool | None = None) -> str:
+        """A sentence on plugins that were found but not loaded, all or only broken or unbroken ones; perhaps empty."""
         missing = [
             f"{row.name} ({row.status}{': ' + row.reason if row.error else ''})"
             for row in self.rows
-            if row.status != "loaded"
+            if row.status != "loaded" and broken in (None, bool(row.error))
         ]
         return f" Plugins not loaded: {', '.join(missing)}; see 'ganlab plugins'." if missing else ""
 

@@ -259,8 +259,8 @@ FILES = {
         "exp.gin": "experiment.seed = 3\ninclude 'base.gin'\n",
         "base.gin": "{}experiment.seed = 4\n",
     },
-    "exp.gin:1: Unknown component datasets.points. Known datasets: none. Plugins not loaded: ganlab_plugins (broken: "
-    "ModuleNotFoundError: No module named 'no_such_module'); see 'ganlab plugins'.": {
+    "exp.gin:1: Unknown component datasets.points. Plugins not loaded: ganlab_plugins (broken: ModuleNotFoundError: No "
+    "module named 'no_such_module'); see 'ganlab plugins'. Known datasets: none.": {
         "exp.gin": "{}",
         "ganlab_plugins.py": "import no_such_module\n",
     },

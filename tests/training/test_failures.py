@@ -62,6 +62,34 @@ def test_a_metric_of_both_losses_is_named_with_both():
         Trainer(small(0, loss=LogsTwice())).trace()
 
 
+class TakesFew(ganlab.Loss):
+    def critic(self, real_scores, replica):
+        return real_scores
+
+    def generator(self, fake_scores):
+        return -fake_scores
+
+
+class TakesOthers(ganlab.Constraint):
+    def penalty(self, batch, critic, state, replica):
+        return critic(batch.real)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"loss": TakesFew()}, r"\(real_scores, replica\), and must take \(real_scores, fake_scores\)"),
+        (
+            {"constraints": [TakesOthers()]},
+            r"\(batch, critic, state, replica\), and must take \(critic, batch, state, replica\)",
+        ),
+    ],
+)
+def test_arguments_in_wrong_places_are_named_with_the_right_ones(parts, said):
+    with pytest.raises(PluginError, match=rf"TypeError: it takes {said}"):
+        Trainer(small(0, **parts)).trace()
+
+
 @pytest.mark.parametrize("jit", ["on", "off"])
 @pytest.mark.parametrize("replicas", [0, 2])
 @pytest.mark.parametrize("method", ["penalty", "prepare"])
