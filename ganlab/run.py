@@ -108,10 +108,13 @@ class Run(RunDirectory):
         return load_generator(self.given(experiment))
 
     def network(self, name: str, *, experiment: Experiment | None = None) -> keras.Model:
-        """A trained network that the architecture has beside generator and critic, for example an encoder.
+        """A trained network: the critic, or one that the architecture has beside it, for example an encoder.
+
+        Its weights are those that its constraints make of the trained ones (`reparameterize`). What they do to scores
+        (`transform`) is left out.
 
         Args:
-            name: Its name. Of one of the generator's side it is the average if the run keeps one.
+            name: "critic" or its name. Of one of the generator's side it is the average if the run keeps one.
             experiment: The run's experiment, if its architecture was made in Python.
 
         Raises:

@@ -16,7 +16,6 @@ from ganlab.composition import Rows, given_rows, make
 from ganlab.config import overrides
 from ganlab.errors import ConfigError, RunError
 from ganlab.interfaces import Architecture, Dataset, Evaluator
-from ganlab.interfaces.loss import has_own
 from ganlab.plugins import optional, scheduled
 from ganlab.plugins.recipes import Factory, unique_names
 from ganlab.runs import RunDirectory
@@ -29,7 +28,7 @@ from ganlab.training.evaluation import measured
 from ganlab.training.graph.arithmetic import set_arithmetic
 from ganlab.training.graph.networks import Network, build_network
 from ganlab.training.graph.players import Player
-from ganlab.training.graph.roles import GENERATOR, role_of
+from ganlab.training.graph.roles import CRITIC, GENERATOR, role_of
 from ganlab.training.graph.sampling import Sampler, label_frequencies
 from ganlab.training.graph.variables import raw, values_of
 
@@ -73,7 +72,8 @@ def load_generator(run: RunDirectory) -> keras.Model:
 
 def load_network(run: RunDirectory, name: str) -> keras.Model:
     """`ganlab.Run.network`, which has the documentation."""
-    arguments = run.recipe(only=(*composition.OF_GENERATOR, "network_constraints")).arguments
+    further = "constraints" if name == CRITIC else "network_constraints"
+    arguments = run.recipe(only=(*composition.OF_GENERATOR, further)).arguments
     architecture, precision = make(arguments["architecture"]), str(arguments.get("precision", "float32"))
     return _restored(run, arguments, architecture, find_checkpoint(run), precision, name)[0].model
 
@@ -232,14 +232,13 @@ def _restored(
     set_arithmetic(precision)
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     loss = None if name == GENERATOR else make(run.recipe(only=("loss",)).arguments.get("loss"))
-    after_critic = loss is None or has_own(loss, "critic")
     shape, facts = _sample_shape(run), _facts(run, frequencies)
-    network = build_network(name, architecture, shape, precision, facts, after_critic)
-    further = (arguments.get("network_constraints") or {}).get(name, [])
-    constraints = arguments.get("generator_constraints", []) if name == GENERATOR else further
+    network = build_network(name, architecture, shape, precision, facts, loss)
+    further = arguments.get("network_constraints") or {}
+    own = {GENERATOR: arguments.get("generator_constraints", []), CRITIC: arguments.get("constraints", [])}
     network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
     with scheduled.at(*network.clock):
-        player = Player(role_of(name, network.side), network, make(constraints))
+        player = Player(role_of(name, network.side), network, make({**further, **own}.get(name, [])))
         _restore_weights(
             player,
             checkpoint,

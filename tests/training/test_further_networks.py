@@ -326,12 +326,14 @@ def test_mistakes_are_named(mistake):
         Trainer(small(**given())).train(1)
 
 
+@pytest.mark.parametrize("name", ["encoder", "critic"])
 @pytest.mark.parametrize("architecture", [Four(), Nameless()], ids=["names", "numbers"])
-def test_a_run_gives_a_network_as_samples_are_drawn(architecture, tmp_path):
+def test_a_run_gives_a_network_as_it_scores_and_as_samples_are_drawn(architecture, name, tmp_path):
     settings = parts(
         architecture=architecture,
         dataset=ganlab.component("datasets", "gaussian_ring")(),
         network_constraints={"encoder": [constraint("weight_normalization")]},
+        constraints=[constraint("spectral_norm")],
         ema_decay=0.5,
         steps=3,
     )
@@ -339,10 +341,10 @@ def test_a_run_gives_a_network_as_samples_are_drawn(architecture, tmp_path):
     run = ganlab.train(experiment, tmp_path / "run")
     trainer = Trainer(small(0, **settings))
     trainer.train(3)
-    player, x = trainer.state.players["encoder"], np.ones([5, 2], np.float32)
+    player, x = trainer.state.players[name], np.ones([5, 2], np.float32)
     weights = player.stack.effective(values_of(player.sampled))
     expected = player.network(x, weights, {}, training=False)[0]
-    loaded = run.network("encoder", experiment=experiment)
+    loaded = run.network(name, experiment=experiment)
     np.testing.assert_allclose(loaded(x).numpy(), expected.numpy(), rtol=1e-6)
     assert np.abs(expected - player.network(x, read(player.weights), {}, training=False)[0]).max() > 1e-4
     with pytest.raises(ConfigError, match="Did you mean 'encoder'"):

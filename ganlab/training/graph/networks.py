@@ -231,19 +231,21 @@ def build_network(
     sample_shape: tuple[int, ...],
     precision: str,
     facts: Mapping[str, Any],
-    after_critic: bool = True,
+    loss: Loss | None = None,
 ) -> Network:
-    """Builds the generator or a further network, outside any strategy, under the names that `build_networks` gives it.
+    """Builds one network, outside any strategy, under the names that `build_networks` gives it.
 
-    `facts` are the optional parameters of the architecture's methods; `after_critic` is whether a critic was built too.
+    `facts` are the optional parameters of the architecture's methods; the loss may be left out for the generator.
     """
     _reset_names()
     with _seeded(0), _precision(precision):
         generator = _network(GENERATOR, architecture, sample_shape, facts=facts)
         if name == GENERATOR:
             return generator
-        if after_critic:  # layers without names are numbered on from those of the two
-            optional.call(architecture.critic, sample_shape, **facts)
+        if loss is None or has_own(loss, "critic"):  # others' layers without names are numbered on from the critic's
+            critic = _network(CRITIC, architecture, sample_shape, loss, augmented=True, facts=facts)
+            if name == CRITIC:
+                return critic
         further = _further(architecture, sample_shape, facts=facts, rematerialize=False)
     if name not in further:
         raise ConfigError(_unknown(name, architecture, further))
