@@ -116,6 +116,18 @@ def test_a_generator_that_waits_is_that_of_a_loop(replicas):
     np.testing.assert_array_equal(training.metric("generator/loss")[:, 0] != 0, moved)
 
 
+def test_the_rate_of_a_generator_that_waits_counts_its_moves():
+    rate = ganlab.component("schedules", "linear")(start=RATE, end=0.0)
+    training = trained(0, **parts(loss=Patient(), generator_optimizer=sgd(rate), critic_optimizer=sgd(rate)))
+    moved = training.metric("generator/ready")[:, 0] > 0
+    assert 5 < sum(moved) < 15
+    (own, critics) = (
+        training.metric(f"schedules/{of}_optimizer/learning_rate")[:, 0] for of in ("generator", "critic")
+    )
+    np.testing.assert_allclose(own[moved], RATE * (1 - np.arange(sum(moved)) / STEPS), rtol=1e-5)
+    np.testing.assert_allclose(critics[moved], RATE * (1 - np.flatnonzero(moved) / STEPS), rtol=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("replicas", [0, 2])
 def test_all_together_are_those_of_a_loop(replicas):
