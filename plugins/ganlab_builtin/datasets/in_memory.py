@@ -170,7 +170,7 @@ def _array(item: Any) -> np.ndarray:
         )
     if hasattr(item, "detach"):
         item = item.detach().cpu()
-        item = item.float() if item.is_floating_point() and item.itemsize < 4 else item  # numpy has no bfloat16
+        item = item.float() if item.is_floating_point() and item.element_size() < 4 else item  # numpy has no bfloat16
     elif hasattr(item, "getbands") and item.mode not in _NUMBERS:
         item = item.convert("L" if item.mode in ("1", "LA", "La") else "RGB")
     return np.asarray(item)

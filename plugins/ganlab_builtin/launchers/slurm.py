@@ -27,8 +27,8 @@ _LAG_SECONDS = 15.0
 # Slurm answers within this time, or is down.
 _CANCEL_SECONDS = 10.0
 
-# What sbatch says when Slurm's server is busy or restarts (slurm_errno.c), and the waits before it is asked again: less
-# than jobs wait for a word of their sweep. Where Slurm took the job nevertheless, that job finds no command and ends.
+# Words of sbatch about a server that is busy or restarts, and the waits before it is asked again: less than jobs wait
+# for a word of their sweep. Where Slurm took the job nevertheless, that job finds no command and ends.
 _BUSY = ("timed out", "unable to contact", "temporarily", "connection", "zero bytes")
 _BUSY_SECONDS = (5.0, 10.0, 20.0)
 
