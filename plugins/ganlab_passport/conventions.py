@@ -70,7 +70,7 @@ def _slope_by_weights(critic: Any, points: tf.Tensor) -> tf.Tensor:
         tape.watch(weights)
         total = tf.reduce_sum(critic.at(weights)(points))
     gradients = [g for g in tape.gradient(total, weights).values() if g is not None]
-    return tf.fill([points.shape[0]], _root(tf.add_n([tf.reduce_sum(tf.square(g)) for g in gradients])))
+    return tf.fill([points.shape[0]], _root(sum(tf.reduce_sum(tf.square(g)) for g in gradients)))
 
 
 def _root(x: tf.Tensor) -> tf.Tensor:

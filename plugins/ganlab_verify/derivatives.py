@@ -244,7 +244,7 @@ class Derivatives:
         loss = values["critic/loss"] if "critic/loss" in values else values["generator/loss"]
         penalty = values.get("critic/penalty", values.get("generator/penalty", 0.0))
         terms = [*self._loss.terms, tf.abs(penalty)]
-        return {"loss": loss, "terms": tf.add_n(terms)}
+        return {"loss": loss, "terms": sum(terms)}
 
     def _draws(self, rows: int) -> Draws:
         return Draws(self._experiment.seed, rows, tf.constant(0, tf.int64), tf.constant(0))

@@ -107,18 +107,18 @@ def wrong(call: Call, inputs: Any, weights: Mapping[str, np.ndarray], noise: Noi
         # The gradient from above is also a variable: the second derivative of a linear layer depends on it alone.
         factors = [given.get(f"output {i}", tf.ones_like(y)) for i, y in enumerate(outputs)]
         weighted = [y * factor for y, factor in zip(outputs, factors, strict=True)]
-        once = tf.add_n([tf.reduce_sum(y) for y in weighted])
+        once = sum(tf.reduce_sum(y) for y in weighted)
         inner = tf.gradients(once, [given[name] for name in moving], unconnected_gradients="zero")
         # Weighted again: for a normalization, the plain squares have no slope where the derivative is wrong.
         squares = [tf.square(g) * drawn(g.shape) for g in inner]
-        twice = tf.add_n([tf.reduce_sum(g) for g in squares])
+        twice = sum(tf.reduce_sum(g) for g in squares)
         return {
             "once": once,
             "once by": _gradients(once, given),
-            "once terms": tf.add_n([tf.reduce_sum(tf.abs(y)) for y in weighted]),
+            "once terms": sum(tf.reduce_sum(tf.abs(y)) for y in weighted),
             "twice": twice,
             "twice by": _gradients(twice, given),
-            "twice terms": tf.add_n([tf.reduce_sum(tf.abs(g)) for g in squares]),
+            "twice terms": sum(tf.reduce_sum(tf.abs(g)) for g in squares),
             "outputs": outputs,
         }
 

@@ -46,7 +46,7 @@ class FollowsTheWeights(ganlab.Constraint):
         return {"size": tf.zeros([])}
 
     def advance(self, weights, state, batch, replica):
-        return {"size": tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])}
+        return {"size": sum(tf.reduce_sum(tf.square(w)) for w in weights.values())}
 
     def penalty(self, critic, batch, state, replica):
         return 0.01 * state["size"] * tf.square(slopes(critic, batch.real))
@@ -59,7 +59,7 @@ class Frobenius(ganlab.Constraint):
         self._dense = all("conv" not in layer.name for layer in critic.layers)
 
     def weight_penalty(self, weights):
-        return 0.05 * tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values() if len(w.shape) >= 2])
+        return 0.05 * sum(tf.reduce_sum(tf.square(w)) for w in weights.values() if len(w.shape) >= 2)
 
     def lipschitz_bound(self, weights):
         if not self._dense:

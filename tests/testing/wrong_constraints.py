@@ -246,7 +246,7 @@ class NoConvolutions(ganlab.Constraint):
     """Fails on kernels that are not matrices."""
 
     def weight_penalty(self, weights):
-        return tf.add_n([tf.reduce_sum(w @ tf.transpose(w)) for w in weights.values() if len(w.shape) >= 2])
+        return sum(tf.reduce_sum(w @ tf.transpose(w)) for w in weights.values() if len(w.shape) >= 2)
 
 
 class Talkative(ganlab.Constraint):

@@ -76,7 +76,7 @@ def test_the_held_norm_has_the_values_of_spectral_norm_and_another_gradient(plug
         with tf.GradientTape() as tape:
             tape.watch(weights)
             made = constraint.reparameterize(weights, state)
-            total = tf.add_n([tf.reduce_sum(w**3) for w in made.values()])
+            total = sum(tf.reduce_sum(w**3) for w in made.values())
         found.append((made, tape.gradient(total, weights)))
     kernels = [name for name, w in weights.items() if len(w.shape) == 2]
     for name in weights:

@@ -83,7 +83,7 @@ class DualSlope(ganlab.Constraint):
         return state["multiplier"] * ganlab.functional.slopes(critic, other) ** 2
 
     def weight_penalty(self, weights, state):
-        return 0.01 * state["multiplier"] * tf.add_n([tf.reduce_sum(w**2) for w in weights.values()])
+        return 0.01 * state["multiplier"] * sum(tf.reduce_sum(w**2) for w in weights.values())
 
 
 class Moving(ganlab.Constraint):
@@ -120,7 +120,7 @@ class Moving(ganlab.Constraint):
         return (ganlab.functional.example_norm(near - batch.fake) - state["length"]) ** 2
 
     def weight_penalty(self, weights):
-        return 0.01 * tf.add_n([tf.reduce_sum(w**2) for w in weights.values()])
+        return 0.01 * sum(tf.reduce_sum(w**2) for w in weights.values())
 
     def project(self, weights):
         return {name: tf.clip_by_value(w, -2.0, 2.0) for name, w in weights.items()}

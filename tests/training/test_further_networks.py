@@ -179,7 +179,7 @@ class Calls(Wasserstein):
         self._names = names or ("encoder",)
 
     def generator(self, fake_scores, batch, networks):
-        return -fake_scores + tf.add_n([tf.reduce_sum(networks[name](batch.fake), axis=1) for name in self._names])
+        return -fake_scores + sum(tf.reduce_sum(networks[name](batch.fake), axis=1) for name in self._names)
 
 
 class Recovers(ganlab.Constraint):

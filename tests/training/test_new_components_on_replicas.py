@@ -5,7 +5,6 @@ Each component does on replicas by the kit: tests/conformance.
 
 import keras
 import pytest
-import tensorflow as tf
 from making import component as made
 from small import assert_same, constraint, small, trained
 
@@ -47,7 +46,7 @@ class All(ganlab.Loss):
         for name, each in self.losses.items():
             values.append(call(getattr(each, role), *scores(each), batch=batch, replica=replica, state={}))
             replica.log(f"{name} of {role}", values[-1])
-        return tf.add_n(values)
+        return sum(values)
 
 
 def networks(**arguments):

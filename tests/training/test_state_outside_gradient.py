@@ -28,7 +28,7 @@ class FollowsTheWeights(ganlab.Constraint):
         return {"squared": tf.zeros([]), "gain squared": tf.zeros([]), "updates": tf.zeros([], tf.int32)}
 
     def advance(self, weights, state, batch, replica):
-        squared = tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])
+        squared = sum(tf.reduce_sum(tf.square(w)) for w in weights.values())
         return {"squared": squared, "gain squared": state["gain"] ** 2, "updates": state["updates"] + 1}
 
     def penalty(self, critic, batch, state, replica):

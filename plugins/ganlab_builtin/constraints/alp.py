@@ -65,10 +65,10 @@ class ALP(ganlab.Constraint):
     ) -> tf.Tensor:
         """The penalty of each row."""
         slopes = [self._slope(critic, x, replica) for x in (batch.real, batch.fake)]
-        replica.log("slope", 0.5 * tf.add_n(slopes))
-        replica.log("exceeding", 0.5 * tf.add_n([tf.cast(slope > self.target, tf.float32) for slope in slopes]))
+        replica.log("slope", 0.5 * sum(slopes))
+        replica.log("exceeding", 0.5 * sum(tf.cast(slope > self.target, tf.float32) for slope in slopes))
         costs = [tf.square(tf.nn.relu(slope - self.target)) for slope in slopes]
-        return 0.5 * self.weight * tf.add_n(costs)
+        return 0.5 * self.weight * sum(costs)
 
     def _slope(self, critic: ganlab.Critic, x: tf.Tensor, replica: ganlab.Replica) -> tf.Tensor:
         axes = range(1, len(x.shape))

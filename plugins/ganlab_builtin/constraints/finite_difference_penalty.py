@@ -85,7 +85,7 @@ class FiniteDifferencePenalty(ganlab.Constraint):
             x = batch.real if self.points == "real" else batch.fake
         score = critic(x)
         moved = [critic(x + self.sigma * replica.normal(x.shape)) for _ in range(self.directions)]
-        square = tf.add_n([tf.square((other - score) / self.sigma) for other in moved]) / self.directions
+        square = sum(tf.square((other - score) / self.sigma) for other in moved) / self.directions
         # One direction has no root to take, whose derivative has no value at zero.
         slope = tf.abs(moved[0] - score) / self.sigma if self.directions == 1 else tf.sqrt(square + 1e-12)
         replica.log("slope", slope / self._shrinkage)

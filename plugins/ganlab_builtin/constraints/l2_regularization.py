@@ -30,4 +30,4 @@ class L2Regularization(Certified):
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
         squares = [tf.reduce_sum(tf.square(weight)) for weight in weights.values() if len(weight.shape) >= 2]
-        return 0.5 * self.weight * tf.add_n(squares)
+        return 0.5 * self.weight * sum(squares)

@@ -56,7 +56,7 @@ class OrthogonalConvolution(Certified):
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """The penalty, a scalar."""
-        return self.weight * tf.add_n([_residual(weights[name], strides) for name, strides in self._strides.items()])
+        return self.weight * sum(_residual(weights[name], strides) for name, strides in self._strides.items())
 
 
 def _uncovered(operator: lipschitz.Operator, shape: tuple[int, ...]) -> str | None:

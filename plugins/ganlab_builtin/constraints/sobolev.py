@@ -20,4 +20,4 @@ class Sobolev(MeanConstraint):
     def values(self, critic: ganlab.Critic, batch: ganlab.Batch) -> tf.Tensor:
         """Half the squared slopes at the real and at the fake example of a row."""
         slopes = [example_norm(input_gradient(critic, x)[0]) for x in (batch.real, batch.fake)]
-        return 0.5 * tf.add_n([tf.square(slope) for slope in slopes])
+        return 0.5 * sum(tf.square(slope) for slope in slopes)

@@ -48,4 +48,4 @@ class SpectralRegularization(KernelMaps):
             lipschitz.spectral_norm(operator, weights[name], iterations=self.power_iterations)[0]
             for name, operator in self._operators.items()
         ]
-        return 0.5 * self.weight * tf.add_n([tf.square(norm) for norm in norms])
+        return 0.5 * self.weight * sum(tf.square(norm) for norm in norms)

@@ -110,7 +110,7 @@ class AOCConv2D(ganlab.layers.OrthogonalConv2D):
                 for j in range(width):
                     borders = {0: (i, height - 1 - i), 1: (j, width - 1 - j)}
                     parts.append(_moved(_times(kernel, sampling[:, i, j]), borders))
-            kernel = tf.add_n(parts)
+            kernel = sum(parts)
         return tf.reshape(tf.transpose(kernel, [1, 2, 3, 0, 4]), [*self.kernel_size, inputs, -1])
 
     def call(self, inputs: tf.Tensor) -> tf.Tensor:

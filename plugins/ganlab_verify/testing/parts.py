@@ -271,7 +271,7 @@ class Companion(Constraint):
 
     def weight_penalty(self, weights: Mapping[str, tf.Tensor]) -> tf.Tensor:
         """A little of the sum of squares."""
-        return 1e-4 * tf.add_n([tf.reduce_sum(tf.square(w)) for w in weights.values()])
+        return 1e-4 * sum(tf.reduce_sum(tf.square(w)) for w in weights.values())
 
     def project(self, weights: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Every weight within [-5, 5]."""
