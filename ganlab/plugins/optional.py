@@ -47,7 +47,7 @@ def _parameters(function: Callable[..., Any], count: int) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _misfit(function: Callable[..., Any] | None, owner: type, count: int, optional: frozenset[str]) -> str:
-    """What is wrong with the required arguments of a method, by the interface's method; empty if nothing is."""
+    """How a method's required arguments differ from those of the interface; empty if they do not."""
     name = getattr(function, "__name__", "")
     bases = (vars(base)[name] for base in owner.__mro__ if base.__module__.startswith(_CONTRACT) and name in vars(base))
     base = next((base for base in bases if callable(base)), None)

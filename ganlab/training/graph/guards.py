@@ -151,7 +151,7 @@ class Warnings:
     """Warns once each of constraints that report problems, of losses that explode and of a critic that vanishes."""
 
     def __init__(self, stack: ConstraintStack | None, metrics: Sequence[Metric], steps: int = 1) -> None:
-        """Takes the critic's constraints, the metrics of a step, and how many steps the run has."""
+        """Takes the critic's constraints, the metrics of a step, and how many steps a run with schedules has."""
         self._steps = steps
         self._tags = [metric.tag for metric in metrics]
         self._constraints = dict(zip(stack.names, stack.constraints, strict=True)) if stack else {}
