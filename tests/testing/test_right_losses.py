@@ -1,5 +1,6 @@
 """Losses that judge by examples, or by scores without a direction, and factories that make classes, pass the kit."""
 
+import keras
 import pytest
 from ganlab_verify.testing import LossConformance, parts
 from outcomes import conformance, outcomes
@@ -102,3 +103,48 @@ def test_a_factory_may_make_the_class_of_what_it_returns(tmp_path):
         return ganlab.component("losses", "scaled")(scale=3.0)
 
     assert outcomes(conformance(made, LossConformance), only=[ROUND_TRIP]) == {ROUND_TRIP: "passed"}
+
+
+class Energies(parts.Points):
+    """Points and three numbers each."""
+
+    condition_shape = (3,)
+
+    def conditions(self, numbers, seed):
+        return ganlab.functional.example_normal(numbers, 3, seed, stream=5)
+
+
+class OfEnergies(ganlab.Architecture):
+    """A generator and a critic of conditions."""
+
+    latent_dim = 2
+
+    def _network(self, length, condition_shape, outputs):
+        x, y = keras.Input((length,)), keras.Input(condition_shape, name="conditions")
+        return keras.Model([x, y], keras.layers.Dense(outputs)(keras.layers.Concatenate()([x, y])))
+
+    def generator(self, sample_shape, condition_shape):
+        return self._network(self.latent_dim, condition_shape, *sample_shape)
+
+    def critic(self, sample_shape, condition_shape):
+        return self._network(*sample_shape, condition_shape, 1)
+
+
+class CallsByName(parts.Wasserstein):
+    """Scores points halfway to the samples, under the conditions of the real ones."""
+
+    def critic(self, real_scores, fake_scores, batch, networks):
+        halfway = networks["critic"](0.5 * (batch.real + batch.fake))
+        return fake_scores - real_scores + 0.1 * tf.square(halfway)
+
+
+def test_a_loss_is_tested_on_its_own_data_and_their_conditions():
+    class Suite(conformance(CallsByName, LossConformance)):
+        def architecture(self):
+            return OfEnergies()
+
+        def dataset(self):
+            return Energies()
+
+    only = ["test_shapes_and_dtypes", "test_rows_are_independent", HIGHER, "test_training_stays_finite"]
+    assert set(outcomes(Suite, only=only).values()) == {"passed"}

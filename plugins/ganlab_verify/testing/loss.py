@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from ganlab import Architecture, Batch, Constraint, Loss
+from ganlab import Architecture, Batch, Constraint, Dataset, Loss
 from ganlab.commands import plugin_code
 from ganlab.engine import Draws, Log, ReplicaView, TrainingState, has_own, noise, optional
 from ganlab.errors import GanlabError, PluginError
@@ -57,8 +58,16 @@ class LossConformance(TrainedConformance):
         """The architecture to train it with, for a loss that calls networks by name; None for the kit's."""
         return None
 
+    def dataset(self) -> Dataset | None:
+        """The data to train it with, for a loss that needs their classes, conditions or sources; None for the kit's."""
+        return None
+
+    @property
+    def _data(self) -> Dataset:
+        return self.dataset() or parts.Given(parts.dataset(self.sample_shape))
+
     def _parts(self) -> dict[str, Any]:
-        loss, dataset = self.make(), parts.Given(parts.dataset(self.sample_shape))
+        loss, dataset = self.make(), self._data
         if (architecture := self.architecture()) is not None:
             return {"loss": loss, "architecture": architecture, "dataset": dataset, "constraints": [Constraint()]}
         if has_own(loss, "scores") or self.once("unknown", self._unknown):
@@ -67,21 +76,22 @@ class LossConformance(TrainedConformance):
             pytest.skip(f"It {called}: return an architecture for it from the method architecture.")
         return self._of_kit(loss, dataset)
 
-    def _of_kit(self, loss: Loss, dataset: parts.Given) -> dict[str, Any]:
+    def _of_kit(self, loss: Loss, dataset: Dataset) -> dict[str, Any]:
         if not (loss.labels or loss.outputs):
             networks: Architecture = parts.Networks(parts.critic, self.latent_dim)
             # A loss without a critic compares batches: there is nothing to constrain, and there are no scores.
             constraints: dict[str, Any] = {} if has_own(loss, "critic") else {"constraints": []}
             return {"loss": loss, "architecture": networks, "dataset": dataset, **constraints}
         networks = parts.LabelledNetworks(loss.outputs, self.latent_dim)
-        return {"loss": loss, "architecture": networks, "dataset": parts.Given(parts.LabelledPoints(self.sample_shape))}
+        labelled = self.dataset() or parts.Given(parts.LabelledPoints(self.sample_shape))
+        return {"loss": loss, "architecture": networks, "dataset": labelled}
 
     def _unknown(self) -> str:
         """The first network that it calls by name and the kit does not have; empty if there is none."""
         loss = self.make()
         if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
             return ""
-        made = self._of_kit(loss, parts.Given(parts.dataset(self.sample_shape)))
+        made = self._of_kit(loss, self._data)
         state, noted = TrainingState(lab.experiment(**{"constraints": [], **made})), _Noted()
         with contextlib.suppress(GanlabError):  # the tests tell of other mistakes
             self._of(loss, tf.constant(_REAL), tf.constant(_FAKE), state=state, noted=noted)
@@ -120,7 +130,7 @@ class LossConformance(TrainedConformance):
         )
         if not has_own(loss, "critic"):
             scores = {"generator": []}
-        networks: Mapping[str, Any] = self._networks(loss, draws, state)
+        networks: Mapping[str, Any] = self._networks(loss, draws, batch, state)
         if noted is not None:
             noted.update(networks)
             networks = noted
@@ -133,12 +143,14 @@ class LossConformance(TrainedConformance):
                 losses[method] = tf.convert_to_tensor(value)
         return losses
 
-    def _networks(self, loss: Loss, draws: Draws, state: TrainingState | None) -> Mapping[str, Any]:
-        """The networks of its architecture, if it calls some by name."""
+    def _networks(self, loss: Loss, draws: Draws, batch: Batch, state: TrainingState | None) -> Mapping[str, Any]:
+        """The networks of its architecture with the batch's rows, if it calls some by name."""
         if not any(optional.takes(getattr(loss, name), "networks") for name in _METHODS):
             return {}
         state = state or TrainingState(self._experiment(plain=True))
-        return state.networks(draws, state.values(), {}, noise.LAYERS)
+        given = {name: getattr(batch, name) for name in ("labels", "conditions", "source", "latent")}
+        rows = {name: value for name, value in given.items() if value is not None}
+        return state.networks(draws, state.values(), rows, noise.LAYERS)
 
     @check(first=True)
     def test_shapes_and_dtypes(self) -> None:
@@ -239,13 +251,18 @@ class LossConformance(TrainedConformance):
     def _shape_of(self, output: str) -> tuple[int, ...]:
         """The shape of an output of the critic: that of its own architecture, if it has one."""
         if (architecture := self.architecture()) is None:
-            return (_CLASSES if output == "logits" else 8,)
-        critic = self.once("critic", lambda: optional.call(architecture.critic, self.sample_shape, classes=_CLASSES))
-        return tuple(critic.output[output].shape[1:])
+            return (self._classes if output == "logits" else 8,)
+        shapes = {name: getattr(self._data, name) for name in ("condition_shape", "source_shape")}
+        made = functools.partial(optional.call, architecture.critic, self._data.sample_shape, classes=self._classes)
+        return tuple(self.once("critic", functools.partial(made, **shapes)).output[output].shape[1:])
+
+    @property
+    def _classes(self) -> int:
+        return self._data.classes or _CLASSES
 
     def _batch(self, loss: Loss, rows: int, changed: float) -> Batch:
         """A batch of labels, outputs and examples for a loss."""
-        random, architecture = np.random.default_rng(0), self.architecture()
+        random, architecture, data = np.random.default_rng(0), self.architecture(), self._data
 
         def drawn(*shape: int) -> tf.Tensor:
             values = random.normal(size=(rows, *shape)).astype(np.float32)
@@ -257,14 +274,14 @@ class LossConformance(TrainedConformance):
 
         real_outputs, fake_outputs = outputs(), outputs()
         return Batch(
-            real=drawn(*self.sample_shape),
-            fake=drawn(*self.sample_shape),
-            labels=tf.range(rows, dtype=tf.int64) % _CLASSES,
+            real=drawn(*data.sample_shape),
+            fake=drawn(*data.sample_shape),
+            labels=tf.range(rows, dtype=tf.int64) % self._classes,
             size=rows,
             step=tf.constant(0, tf.int64),
             latent=tf.zeros([rows, self.latent_dim if architecture is None else int(architecture.latent_dim)]),
             real_outputs=real_outputs,
             fake_outputs=fake_outputs,
-            conditions=drawn(2),
-            source=drawn(*self.sample_shape),
+            conditions=None if data.condition_shape is None else drawn(*data.condition_shape),
+            source=None if data.source_shape is None else drawn(*data.source_shape),
         )
