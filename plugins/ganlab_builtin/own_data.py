@@ -329,6 +329,7 @@ def _others(inside: dict[str, tuple[tuple[int, ...], str]], key: str, fitting: S
     for name in sorted(inside.keys() - {key, *fitting}):
         shape, kind = inside[name]
         why = "several numbers a row" if kind in "iu" else "not stored as whole numbers"
+        why += "; datasets.arrays.conditions takes it" * (kind == "f")
         whys.append(f"{name} ({why if shape[:1] == (rows,) else f'not {rows:,} rows'})")
     return ", ".join(whys)
 

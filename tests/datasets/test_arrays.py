@@ -138,6 +138,15 @@ def test_vectors_that_float32_cannot_tell_apart_are_warned_of(save):
         Arrays(path=save(rows=rows * [1, 0] + [0, SECONDS]))  # one value: nothing to tell apart
 
 
+def test_columns_of_unequal_scale_are_warned_of(save, recwarn):
+    rows = VECTORS * [1, 1, 1, 1e-6, 1, 0, 1]
+    with pytest.warns(UserWarning, match=r"apart in column \d, [\d.e-]+ in column 3, which distances do not show"):
+        Arrays(path=save(rows=rows))
+    recwarn.clear()
+    Arrays(path=save(rows=VECTORS * [1, 1, 1, 1e-2, 1, 0, 1]))
+    assert not recwarn
+
+
 @pytest.fixture(params=["in memory", "on disk"])
 def kept(request, monkeypatch):
     if request.param == "on disk":

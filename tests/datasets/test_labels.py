@@ -73,6 +73,38 @@ def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what, re
         ganlab.component("datasets", "arrays")(path=path, labels="y")
 
 
+ENERGIES = np.array([0.5, 1.25, 3.0])
+
+
+@pytest.mark.parametrize("given", [ENERGIES, np.stack([ENERGIES, -ENERGIES], 1), np.array([5, 7, 9])])
+def test_an_array_of_a_file_may_hold_conditions(tmp_path, given):
+    path = str(tmp_path / "rows.npz")
+    np.savez(path, x=np.arange(6.0).reshape(3, 2), y=np.array([1, 0, 1]), e=given)
+    rows = ganlab.component("datasets", "arrays")(path=path, labels="y", conditions="e")
+    assert (rows.sample_shape, rows.classes, rows.condition_shape) == ((2,), 2, given.shape[1:] or (1,))
+    np.testing.assert_array_equal(rows.conditions(tf.constant([2, 0], tf.int64), 0), given.reshape(3, -1)[[2, 0]])
+    assert "conditions" in rows.fingerprint()
+    mlp = ganlab.component("architectures", "mlp")(conditions=True)
+    experiment = ganlab.experiment(dataset=rows, architecture=mlp, batch_size=4, steps=1)
+    assert experiment.given["conditions"].shape == rows.condition_shape
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [
+        (ENERGIES[:2], r"float64 values of shape \(2,\); it must have numbers for each of the 3 rows"),
+        (np.array(["a", "b", "c"]), r"<U1 values"),
+        (np.zeros((3, 0)), r"shape \(3, 0\)"),
+        (np.array([0.0, 1e39, np.nan]), "a value in row 1 that is not finite in float32"),
+    ],
+)
+def test_conditions_that_are_not_numbers_a_row_are_refused(tmp_path, wrong, what):
+    path = str(tmp_path / "rows.npz")
+    np.savez(path, x=np.zeros((3, 2)), e=wrong)
+    with pytest.raises(ganlab.ConfigError, match=rf"arrays\.conditions = 'e' has .*{what}"):
+        ganlab.component("datasets", "arrays")(path=path, conditions="e")
+
+
 @pytest.mark.parametrize(
     ("labels", "classes", "rule"),
     [

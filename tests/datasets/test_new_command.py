@@ -271,8 +271,8 @@ def test_arrays_that_are_left_out_are_named_with_the_reason(here):
     np.savez(here / "set.npz", x=RANDOM.normal(size=(40, 5)), kind=kind, **others)
     printed = command("new", "--array", "set.npz")
     assert (
-        "Left out: energy (not stored as whole numbers), long (not 40 rows), names (not stored as whole numbers), "
-        "one_hot (several numbers a row). Classes are one whole number a row."
+        "Left out: energy (not stored as whole numbers; datasets.arrays.conditions takes it), long (not 40 rows), "
+        "names (not stored as whole numbers), one_hot (several numbers a row). Classes are one whole number a row."
     ) in " ".join(printed.split())
     assert arguments("set.gin")["dataset"].arguments["labels"] == "kind"
 

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +28,7 @@ _MOST_CLASSES = 100_000  # networks have weights for each class; a larger number
 _ROUNDING = 1e-3  # how far outside [-1, 1] an image may be by rounding, as half precision leaves it
 _DARK = 16  # that no byte of an image is above, in sets of 0 and 1, or of 17 levels
 _PLAIN = 10.0  # vectors of numbers up to here are taken as they are
+_UNEQUAL = 1e4  # times the width of another column that one has
 _COARSE = 1e-3  # the part of a range of values that float32 must tell apart
 
 
@@ -42,6 +43,7 @@ class Arrays(ganlab.Dataset):
     """
 
     _advice = "Set datasets.arrays.low and .high to the values that become -1 and 1."
+    _conditions: np.ndarray | None = None
 
     def __init__(
         self,
@@ -51,25 +53,32 @@ class Arrays(ganlab.Dataset):
         low: float | None = None,
         high: float | None = None,
         labels: str | None = None,
+        conditions: str | None = None,
     ) -> None:
         """Opens the file and looks at all of its values once, unless they are plain bytes.
 
         Args:
             path: The file; a relative path is from the working directory.
-            key: The array of a `.npz` file; may be left out if there is only one beside the labels.
+            key: The array of a `.npz` file; may be left out if there is only one beside labels and conditions.
             low: The value that becomes -1; requires `high`.
             high: The value that becomes 1. Integers other than uint8 need both.
             labels: The array of a `.npz` file that has each row's class, whole numbers from 0; None for no labels.
+            conditions: The array of a `.npz` file that has each row's conditions, such as its energy, `(n,)` or
+                `(n, ...)`, which networks get as they are; None for no conditions.
 
         Raises:
             ConfigError: The file cannot be read, or its array is empty, of the wrong rank, ragged, not of numbers,
-                not finite or out of range; or the labels are not a class a row. The message names the file and the
-                rule.
+                not finite or out of range; or the labels are not a class a row, or the conditions not finite numbers
+                for each. The message names the file and the rule.
         """
         self._called = f"datasets.arrays.path = {path!r}"
         classes = None if labels is None else load_rows(path, "labels", labels)
-        self._take(load_rows(path, "key", key, beside=labels), low, high)
+        given = None if conditions is None else load_rows(path, "conditions", conditions)
+        self._take(load_rows(path, "key", key, beside=(labels, conditions)), low, high)
         self._number(classes, f"datasets.arrays.labels = {labels!r}", f" in {path!r}")
+        if given is not None:
+            self._conditions = self._conditions_of_rows(given, f"datasets.arrays.conditions = {conditions!r}")
+            self.condition_shape = self._conditions.shape[1:]
 
     def _take(self, rows: Any, low: float | None, high: float | None) -> None:
         if (low is None) != (high is None):
@@ -111,12 +120,17 @@ class Arrays(ganlab.Dataset):
         """The classes of the rows with these numbers, `(n,)` int64."""
         return tf.gather(self._labels, numbers)
 
+    def conditions(self, numbers: tf.Tensor, seed: int) -> tf.Tensor:
+        """The conditions of the rows with these numbers, `(n, *condition_shape)` float32; the seed is not used."""
+        return tf.gather(self._conditions, numbers)
+
     def fingerprint(self) -> dict[str, Any]:
-        """The array's shape and dtype, and hashes of its values and of the labels."""
+        """The array's shape and dtype, and hashes of its values, of the labels and of the conditions."""
         facts = {"shape": list(self._rows.shape), "dtype": self._rows.dtype.name, "classes": self.classes}
         facts["rows"] = fingerprints.of_array(self._rows)
-        if self._labels is not None:
-            facts["labels"] = fingerprints.of_array(self._labels)
+        for name, values in (("labels", self._labels), ("conditions", self._conditions)):
+            if values is not None:
+                facts[name] = fingerprints.of_array(values)
         return facts
 
     def _in_float32(self, rows: np.ndarray) -> np.ndarray:
@@ -159,6 +173,19 @@ class Arrays(ganlab.Dataset):
             )
         return labels.astype(np.int64)
 
+    def _conditions_of_rows(self, given: np.ndarray, called: str) -> np.ndarray:
+        if given.dtype.kind not in "fiu" or given.shape[:1] != (self.size,) or 0 in given.shape:
+            raise ganlab.ConfigError(
+                f"{called} has {given.dtype} values of shape {given.shape}; it must have numbers for each of the "
+                f"{self.size} rows: ({self.size},) or ({self.size}, k)."
+            )
+        with np.errstate(over="ignore"):
+            values = given.astype(np.float32).reshape(len(given), *given.shape[1:] or (1,))
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values).reshape(len(values), -1).all(axis=1)))
+            raise ganlab.ConfigError(f"{called} has a value in row {row} that is not finite in float32. Leave it out.")
+        return values
+
     def _refusal(self, rule: str) -> ganlab.ConfigError:
         return ganlab.ConfigError(f"{self._called} {rule}")
 
@@ -196,6 +223,7 @@ class Arrays(ganlab.Dataset):
             most = extremes[1] if start == 0 else np.maximum(most, extremes[1])
         if vectors:
             self._check_precision(least, most)
+            self._check_scales(most.astype(np.float64) - least)
             return
         bottom, top = (-1.0, 1.0) if self._low is None or self._high is None else (self._low, self._high)
         margin = Fraction(_ROUNDING) * (Fraction(top) - Fraction(bottom))
@@ -226,6 +254,17 @@ class Arrays(ganlab.Dataset):
                 stacklevel=5,
             )
 
+    def _check_scales(self, widths: np.ndarray) -> None:
+        """Warns of columns beside which others are as good as constant, as of a table's different units."""
+        wide, narrow = int(widths.argmax()), int(np.where(widths > 0, widths, np.inf).argmin())
+        if widths[wide] > _UNEQUAL * widths[narrow]:
+            warnings.warn(
+                f"{self._called} has columns of unequal scale: values {widths[wide]:.3g} apart in column {wide}, "
+                f"{widths[narrow]:.3g} in column {narrow}, which distances do not show. If that is not meant, save "
+                "(rows - rows.mean(axis=0)) / rows.std(axis=0).",
+                stacklevel=5,
+            )
+
 
 def _label_remedy(labels: np.ndarray, size: int | None) -> str | None:
     """How to correct labels that do not give each row a class; None if renumbering the classes is enough."""
@@ -235,7 +274,7 @@ def _label_remedy(labels: np.ndarray, size: int | None) -> str | None:
         return "It has several numbers a row: of labels that are one-hot, take np.argmax(labels, axis=1)."
     if labels.dtype.kind != "f" or (labels % 1 == 0).all():
         return None
-    return "Numbers that are not whole are no classes: such conditions need a dataset of your own, docs/plugins.md."
+    return "Numbers that are not whole are no classes; they may be conditions, which datasets.arrays.conditions takes."
 
 
 def bounds(rows: Any) -> dict[str, float]:
@@ -282,8 +321,8 @@ def _chunks(rows: np.ndarray | NpyRows) -> Iterator[tuple[int, np.ndarray]]:
         yield start, rows[start : start + step]
 
 
-def load_rows(path: str, parameter: str, name: str | None, beside: str | None = None) -> Any:
-    """The array of this name; without one, the only one beside another."""
+def load_rows(path: str, parameter: str, name: str | None, beside: Collection[str | None] = ()) -> Any:
+    """The array of this name; without one, the only one beside others."""
     file = Path(path).expanduser()
     if file.suffix not in (".npy", ".npz"):
         raise refusal("arrays", "path", path, "must be a .npy or a .npz file, as numpy.save and numpy.savez write.")
@@ -324,10 +363,10 @@ def _check_fits_memory(path: str, archive: zipfile.ZipFile, name: str) -> None:
         )
 
 
-def _chosen(path: str, parameter: str, name: str | None, names: list[str], beside: str | None) -> str:
+def _chosen(path: str, parameter: str, name: str | None, names: list[str], beside: Collection[str | None]) -> str:
     if name in names:
         return name
-    others = [other for other in names if other != beside]
+    others = [other for other in names if other not in beside]
     if name is None and len(others) == 1:
         return others[0]
     hint, there = nearest(name, names) if name else " Set it to one of them.", line(", ".join(names)) or "none"
