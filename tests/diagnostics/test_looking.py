@@ -231,3 +231,43 @@ def test_two_diagnostics_of_one_name_get_distinct_names(tmp_path):
     run = train(experiment(0, diagnostics=twice, steps=1), tmp_path / "run")
     assert list(found(run)) == [(1, "odd/a"), (1, "odd_2/a")]
     assert np.isnan(run.info["diagnostics"]["odd_2/a"])
+
+
+class FarAway(ganlab.Dataset):
+    """Points whose scores are large beside their differences: bfloat16 rounds them by more than a distance."""
+
+    sample_shape = (2,)
+
+    def examples(self, numbers, seed):
+        return 200.0 + ganlab.functional.example_normal(numbers, 2, seed)
+
+
+def of_numpy(critic):
+    """How far scores, gradients and activations are from float64's, relative to the largest."""
+    x, weights = critic.real.astype(np.float64), {name: w.astype(np.float64) for name, w in critic.effective.items()}
+    names = sorted(name.split("/")[0] for name in weights if name.endswith("kernel"))
+    hidden, slopes = x, np.eye(2)[None]
+    for name in names[:-1]:
+        hidden = np.maximum(hidden @ weights[f"{name}/kernel"] + weights[f"{name}/bias"], 0)
+        slopes = slopes @ weights[f"{name}/kernel"] * (hidden > 0)[:, None]
+    kernel = weights[f"{names[-1]}/kernel"]
+    expected = {"scores": (hidden @ kernel + weights[f"{names[-1]}/bias"])[:, 0], "slopes": (slopes @ kernel)[:, :, 0]}
+    got = {"scores": critic.scores(critic.real), "slopes": critic.input_gradients(critic.real)}
+    last = list(critic.activations(critic.real))[-2]
+    expected["hidden"], got["hidden"] = hidden, critic.activations(critic.real)[last]
+    return ganlab.Findings({k: float(np.abs(got[k] - y).max() / np.abs(y).max()) for k, y in expected.items()})
+
+
+@pytest.mark.parametrize("precision", ["float32", "tensorfloat32", "mixed_bfloat16"])
+def test_they_look_in_float32(precision, tmp_path):
+    parts = {
+        "dataset": FarAway(),
+        "architecture": component("architectures", "mlp", width=8, depth=2, activation="relu", latent_dim=3),
+        "constraints": [component("constraints", "spectral_norm")],
+        "diagnostics": [component("diagnostics", "lipschitz_interval"), Odd(of_numpy)],
+    }
+    run = train(experiment(0, precision=precision, **parts), tmp_path / "run")
+    figures = run.info["diagnostics"]
+    assert figures["lipschitz_interval/lower"] <= figures["lipschitz_interval/upper"] * (1 + 1e-3)
+    assert run.info["health"] == []
+    assert [value for name, value in figures.items() if name.startswith("odd/") and not value < 1e-4] == []

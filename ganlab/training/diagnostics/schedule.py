@@ -15,6 +15,7 @@ from ganlab.interfaces import Diagnostic, Findings
 from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.telemetry import Record
 from ganlab.training.diagnostics.view import CriticFunctions, View
+from ganlab.training.graph.arithmetic import in_float32
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.reports import Reports
 
@@ -92,7 +93,7 @@ class DiagnosticSchedule(Reports):
             return looked, complaints
         view = View(self._experiment, self._state, self._functions, step)
         for name, diagnostic in diagnostics.items():
-            with plugin_code(f"diagnostics.{name}", "look"):
+            with plugin_code(f"diagnostics.{name}", "look"), in_float32(self._state.critic.network.model):
                 findings = diagnostic.look(view)
             figures, replicas = _checked(name, findings, self._experiment.replicas)
             tag = f"diagnostics/{name}"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+import keras
 import tensorflow as tf
 
 from ganlab.composition import Experiment
@@ -42,6 +46,27 @@ def set_arithmetic(precision: str) -> None:
     tf.config.experimental.enable_tensor_float_32_execution(precision != "float32")
     if tf.config.optimizer.get_experimental_options().get(_REWRITES) is not False:
         tf.config.optimizer.set_experimental_options({_REWRITES: False})
+
+
+@contextlib.contextmanager
+def in_float32(model: keras.Model) -> Iterator[None]:
+    """Context manager: a model that is called computes in float32, whatever precision it was built for.
+
+    Rounding to bfloat16 is not Lipschitz: scores of near points may differ by more than any bound on weights allows.
+    """
+    switch = tf.config.experimental
+    factors_are_rounded = switch.tensor_float_32_execution_enabled()
+    layers = [model, *model._flatten_layers(include_self=False, recursive=True)]
+    policies = [layer.dtype_policy for layer in layers]
+    try:
+        switch.enable_tensor_float_32_execution(False)
+        for layer in layers:
+            layer.dtype_policy = "float32"
+        yield
+    finally:
+        for layer, policy in zip(layers, policies, strict=True):
+            layer.dtype_policy = policy
+        switch.enable_tensor_float_32_execution(factors_are_rounded)
 
 
 def faster_precision(experiment: Experiment) -> str:
