@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable
@@ -22,7 +23,8 @@ def call(method: Callable[..., Any], *required: Any, **optional: Any) -> Any:
     So a contract can offer more without breaking the methods written before, as pluggy's hooks do.
 
     Raises:
-        TypeError: The method takes fewer than the required arguments, or others in their places.
+        TypeError: The method takes fewer than the required arguments or others in their places, or spells an optional
+            one differently.
     """
     names = _names(method, len(required))
     owner: Any = type(getattr(method, "__self__", None))
@@ -47,7 +49,7 @@ def _parameters(function: Callable[..., Any], count: int) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _misfit(function: Callable[..., Any] | None, owner: type, count: int, optional: frozenset[str]) -> str:
-    """How a method's required arguments differ from those of the interface; empty if they do not."""
+    """How a method's parameters differ from those that it is called with; empty if they do not."""
     name = getattr(function, "__name__", "")
     bases = (vars(base)[name] for base in owner.__mro__ if base.__module__.startswith(_CONTRACT) and name in vars(base))
     base = next((base for base in bases if callable(base)), None)
@@ -57,5 +59,10 @@ def _misfit(function: Callable[..., Any] | None, owner: type, count: int, option
     given, wanted = [p.name for p in own][:count], [p.name for p in asked][:count]
     mixed = given != wanted and (set(given) == set(wanted) or not optional.isdisjoint(given))
     if any(p.kind is p.VAR_POSITIONAL for p in own) or (len(given) == count and not mixed):
+        # With a default, a misspelt name would keep it, and nobody would see why.
+        names = {p.name for p in own}
+        for name in sorted(names - optional - set(given)):
+            if like := difflib.get_close_matches(name, optional - names, 1, 0.85):
+                return f"its parameter {name!r} is never passed. Did you mean {like[0]!r}?"
         return ""
     return f"it takes ({', '.join(p.name for p in own)}), and must take ({', '.join(wanted)}) in this order"

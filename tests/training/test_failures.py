@@ -70,6 +70,11 @@ class TakesFew(ganlab.Loss):
         return -fake_scores
 
 
+class TakesNetwork(ganlab.Constraint):
+    def penalty(self, critic, batch, state, replica, network=None):
+        return critic(batch.real)
+
+
 class TakesOthers(ganlab.Constraint):
     def penalty(self, batch, critic, state, replica):
         return critic(batch.real)
@@ -78,15 +83,16 @@ class TakesOthers(ganlab.Constraint):
 @pytest.mark.parametrize(
     ("parts", "said"),
     [
-        ({"loss": TakesFew()}, r"\(real_scores, replica\), and must take \(real_scores, fake_scores\)"),
+        ({"loss": TakesFew()}, r"it takes \(real_scores, replica\), and must take \(real_scores, fake_scores\)"),
+        ({"constraints": [TakesNetwork()]}, "its parameter 'network' is never passed. Did you mean 'networks'?"),
         (
             {"constraints": [TakesOthers()]},
-            r"\(batch, critic, state, replica\), and must take \(critic, batch, state, replica\)",
+            r"it takes \(batch, critic, state, replica\), and must take \(critic, batch, state, replica\)",
         ),
     ],
 )
-def test_arguments_in_wrong_places_are_named_with_the_right_ones(parts, said):
-    with pytest.raises(PluginError, match=rf"TypeError: it takes {said}"):
+def test_wrong_parameters_of_a_method_are_named_with_the_right_ones(parts, said):
+    with pytest.raises(PluginError, match=rf"TypeError: {said}"):
         Trainer(small(0, **parts)).trace()
 
 
