@@ -61,4 +61,5 @@ class TestShadesOfPictures(EvaluatorConformance):
         return Pictures()
 
     def test_samples_have_the_classes_that_are_asked_for(self):
-        np.testing.assert_allclose([self._figures()[name] for name in "012"], [0, 1 / 3, 2 / 3], rtol=1e-6)
+        _, figures = self._first()
+        np.testing.assert_allclose([figures[name] for name in "012"], [0, 1 / 3, 2 / 3], rtol=1e-6)
