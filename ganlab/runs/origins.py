@@ -16,12 +16,14 @@ from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.plugins.recipes import selector_of
 from ganlab.runs.modules import hash_of
 from ganlab.runs.sources import MADE_BY
+from ganlab.support.formatting import listed
 from ganlab.support.hashing import digest
 
 DATA, CODE, ENVIRONMENT = "data", "code", "environment"
 
 _HASH = re.compile(r"[0-9a-f]{32}")
 _HASH_DIGITS = 8
+_PARTS = 4  # whose code a module is, that a line names
 
 
 def data_of(dataset: Dataset, source: Dataset | None = None) -> dict[str, Any]:
@@ -67,8 +69,8 @@ def data_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any] | None
 
 
 def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """The differences in the code of the parts that both have, one line for each part and module."""
-    lines = []
+    """The differences in the code of the parts that both have, one line for each module, which names its parts."""
+    changes: dict[str, list[str]] = {}
     for part, modules in now.items():
         then = before.get(part) if before is not None else None
         if then is None:  # a new part shows up as a setting that differs
@@ -78,8 +80,8 @@ def code_changes(before: Mapping[str, Any] | None, now: Mapping[str, Mapping[str
             after = modules.get(module) or (hash_of(module) if len(module) < 200 and module != MADE_BY else None)
             pair = _differing(then.get(module), after)
             if pair:
-                lines.append(f"code of {part}, {_name(module)}: {pair}")
-    return lines
+                changes.setdefault(f"{_name(module)}: {pair}", []).append(part)
+    return [f"code of {listed(parts, _PARTS)}, {change}" for change, parts in changes.items()]
 
 
 def environment_changes(before: Mapping[str, Any] | None, now: Mapping[str, Any]) -> list[str]:

@@ -123,6 +123,12 @@ def test_comments_layout_and_unrelated_modules_are_not_changes(package, module, 
     assert code_changes(then, code("mine")) == []
 
 
+def test_a_module_of_several_parts_is_one_change():
+    then, now = ({f"constraints.{part}": {"mine": kind * 32} for part in "abcdef"} for kind in "12")
+    (line,) = code_changes(then, now)
+    assert line.startswith("code of constraints.a, constraints.b, constraints.c, constraints.d and 2 more, mine: ")
+
+
 def test_removed_and_added_helper_modules(package, tmp_path):
     then = code("mine")
     package("constraint", PACKAGE["constraint"].replace("deep", "unused"))
