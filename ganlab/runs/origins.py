@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ganlab.errors import ContractError
@@ -129,8 +129,3 @@ def _text(value: Any) -> str:
 
 def _name(name: str) -> str:
     return name if name.isascii() and name.isprintable() and len(name) <= 80 else f"{ascii(name)[:77]}..."
-
-
-def unknown(info: Mapping[str, Any]) -> Sequence[str]:
-    """Which of data and code run.json does not record; older versions of ganlab did not."""
-    return [name for name in (DATA, CODE) if recorded(info, name) is None]

@@ -10,7 +10,7 @@ from ganlab.interfaces import Dataset
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
 from ganlab.runs.environment import environment
-from ganlab.runs.origins import CODE, DATA, ENVIRONMENT, data_of, environment_changes, essence, recorded, unknown
+from ganlab.runs.origins import CODE, DATA, ENVIRONMENT, data_of, environment_changes, essence, recorded
 from ganlab.runs.sources import of_parts
 from ganlab.training.graph.trainer import Trainer
 
@@ -37,12 +37,8 @@ class Origins:
         Returns:
             Data, code and environment, each if it differs from the last record, and `environment_changes`.
         """
-        missing = unknown(info)
-        if missing:
-            say(
-                f"The run does not record its {' and '.join(missing)}, because an older ganlab started it: whether "
-                "they have changed since is not known. They are recorded from now on."
-            )
+        if missing := " and ".join(name for name in (DATA, CODE) if recorded(info, name) is None):
+            say(f"The run does not record its {missing}: whether they have changed is unknown. From now on, it does.")
         changes = environment_changes(recorded(info, ENVIRONMENT), self.fields[ENVIRONMENT])
         if changes:
             say(

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from tensorboard.plugins.custom_scalar import custom_scalars_plugin
-from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadata, plugin_data_pb2
+from tensorboard.plugins.hparams import backend_context, hparams_plugin, metadata
 
 from ganlab.runs import SEED, differing, short
 
@@ -57,18 +57,6 @@ def _line_order(tag: str) -> tuple[int, str]:
 
 
 class _Columns(backend_context.Context):
-    def hparams_metadata(self, *args: Any, **kwargs: Any) -> Any:
-        """The records of each run by tag, without the group that older runs have, so that each run is a row."""
-        runs = super().hparams_metadata(*args, **kwargs)
-        for records in runs.values():
-            content = records.get(metadata.SESSION_START_INFO_TAG)
-            start = metadata.parse_session_start_info_plugin_data(content) if content is not None else None
-            if start is not None and start.group_name:
-                start.group_name = ""
-                data = plugin_data_pb2.HParamsPluginData(session_start_info=start)
-                records[metadata.SESSION_START_INFO_TAG] = metadata.create_summary_metadata(data).plugin_data.content
-        return runs
-
     def experiment_from_metadata(self, ctx: Any, experiment_id: str, *args: Any, **kwargs: Any) -> Any:
         """The experiment with the columns of the table."""
         experiment = super().experiment_from_metadata(ctx, experiment_id, *args, **kwargs)
