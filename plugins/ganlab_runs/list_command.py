@@ -39,7 +39,7 @@ def list_command(folder: Path, status: str | None, as_json: bool) -> None:
     """
     if not folder.is_dir():
         raise RunError(
-            f"Folder {line(folder)} not found. Give the folder that 'ganlab run --runs' wrote to, "
+            f"There is no folder {line(folder)}. Give the folder that 'ganlab run --runs' wrote to, "
             "or make a first run: ganlab run --gin quickstart.gin"
         )
     rows = list(listed(folder, status))

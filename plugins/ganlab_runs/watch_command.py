@@ -32,7 +32,7 @@ def watch(folder: Path, metric: str, every: float, once: bool, as_json: bool) ->
     run at each look at which something changed.
     """
     if not folder.is_dir():
-        raise RunError(f"Folder {line(folder)} not found. Give the folder that 'ganlab run --runs' wrote to.")
+        raise RunError(f"There is no folder {line(folder)}. Give the folder that 'ganlab run --runs' wrote to.")
     watcher = Watcher(folder, metric)
     rows = watcher.look(wait=once or as_json)
     if as_json:

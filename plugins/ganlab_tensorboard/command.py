@@ -82,7 +82,7 @@ def check_runs(arguments: Sequence[str]) -> None:
             raise RunError(f"No run matches {argument!r}. List the existing runs: ganlab runs list")
         if not Path(argument).is_dir():
             raise RunError(
-                f"Folder {argument} not found. Give the folder that 'ganlab run --runs' wrote to, "
+                f"There is no folder {argument}. Give the folder that 'ganlab run --runs' wrote to, "
                 "or make a first run: ganlab run --gin quickstart.gin"
             )
         raise RunError(f"{argument} has no run: no run.json at or below it. Give the folder 'ganlab run' wrote to.")

@@ -209,7 +209,7 @@ def test_archive_round_trip(ganlab, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["list", "nowhere"], "Folder nowhere not found."),
+        (["list", "nowhere"], "There is no folder nowhere."),
         (["list", "--status", "done"], "'done' is not one of 'running'"),
         (["show", "noe"], "Run noe not found: no such directory. Did you mean 'one'?"),
         (["rm", "--yes", "noe"], "Run noe not found"),

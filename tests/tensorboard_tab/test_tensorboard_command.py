@@ -196,7 +196,7 @@ def test_ctrl_c_stops_the_server_without_tensorflow_or_leftovers(runs, tmp_path)
 
 
 def test_argument_without_runs_is_an_error(tmp_path):
-    with pytest.raises(RunError, match=r"Folder .*nowhere not found.*ganlab run --gin"):
+    with pytest.raises(RunError, match=r"There is no folder .*nowhere\..*ganlab run --gin"):
         check_runs([str(tmp_path / "nowhere")])
     with pytest.raises(RunError, match=r"has no run: no run\.json at or below it"):
         check_runs([str(tmp_path)])
