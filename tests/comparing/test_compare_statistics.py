@@ -89,6 +89,10 @@ def test_values_that_are_not_finite_do_not_count():
     assert estimate([1.0, math.nan, 3.0, math.inf, 2.0, -math.inf]) == estimate([1.0, 3.0, 2.0])
 
 
+def test_equal_means_are_equal_to_the_last_bit():
+    assert estimate([0.012, 0.008, 0.0, 0.0]).mean == estimate([0.01, 0.008, 0.002, 0.0]).mean
+
+
 def test_numbers_beyond_float64_have_no_mean():
     assert estimate([1.7e308, 1.7e308]) is None
 
