@@ -3,6 +3,7 @@ import uPlot from './vendor/uPlot.js';
 import { el, number, ticks } from './dom.js';
 import { named, onTheme } from './theme.js';
 
+const WHOLE = [...Array(16).keys()].flatMap((power) => [1, 2, 5].map((digit) => digit * 10 ** power));
 const HEIGHT = 280;
 
 /**
@@ -99,6 +100,7 @@ function build(lines, shown, plotBox, readout) {
   }
   const axis = { stroke: named('text'), grid: { stroke: named('grid'), width: 1 }, ticks: { stroke: named('grid') } };
   const short = (u, values) => ticks(values);
+  const incrs = data[0].every(Number.isInteger) ? WHOLE : undefined; // there is no step 1.5
   const options = {
     width: plotBox.clientWidth || 360,
     height: HEIGHT,
@@ -106,7 +108,7 @@ function build(lines, shown, plotBox, readout) {
     cursor: { drag: { x: true, y: false }, points: { size: 6 } },
     scales: { x: { time: false, ...(shown.xRange ? { range: shown.xRange } : {}) }, y: { distr: shown.log ? 3 : 1 } },
     axes: [
-      { ...axis, size: 32, gap: 4, label: shown.xTitle, labelSize: 20, labelGap: 0, ...(shown.ticks ? { splits: () => shown.ticks.map((_, i) => i), values: () => shown.ticks } : { values: short }) },
+      { ...axis, size: 32, gap: 4, label: shown.xTitle, labelSize: 20, labelGap: 0, ...(shown.ticks ? { splits: () => shown.ticks.map((_, i) => i), values: () => shown.ticks } : { incrs, values: short }) },
       { ...axis, ...(shown.log ? decades(axis) : {}), size: 64, values: short, label: shown.yTitle, labelSize: shown.yTitle ? 22 : 0 },
     ],
     series,
