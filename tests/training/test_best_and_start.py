@@ -51,9 +51,10 @@ def best(cpus, tmp_path_factory):
     return run(tmp_path_factory.mktemp("best") / "run", [5.0, 1.0, float("nan"), 3.0, 1.0, 2.0, 4.0, 8.0])
 
 
-def test_the_best_checkpoint_stays_beside_the_newest(best):
+def test_the_best_checkpoint_stays_beside_the_newest_and_is_found_by_name(best):
     # Step 4 was the best, and 10 equalled it; checkpoints are of 2 (the best then), 4, 8, 12 and 16.
     assert kept(best) == [4, 8, 12, 16]
+    assert (find_checkpoint(best, "best").step, find_checkpoint(best).step) == (4, 16)
     assert best.info["best"] == {"metric": METRIC, "step": 4, "value": 1.0}
     assert [one for one in ganlab.compare(best.path).metrics if one.direction] == [Metric(METRIC, "min")]
 
@@ -64,11 +65,6 @@ def test_a_direction_is_max_or_min(tmp_path, better):
     odd.better = better
     with pytest.raises(ContractError, match=r"Evaluator figured has better = .*; it must be a dict of"):
         train(small(0, evaluators=[odd], steps=1), tmp_path / "run")
-
-
-def test_best_names_a_checkpoint(best):
-    assert find_checkpoint(best, "best").step == 4
-    assert find_checkpoint(best).step == 16
 
 
 def test_the_largest_figure_is_the_best_where_asked():

@@ -171,7 +171,7 @@ def refused(match, replicas=0, **parts):
         trained(replicas, count=1, **parts)
 
 
-def test_labels_without_a_conditional_dataset_are_one_error():
+def test_labels_and_outputs_that_nothing_gives_are_one_error():
     line = ganlab.component("datasets", "swiss_roll")()
     refused(
         "Conditional needs the classes of examples, and datasets.swiss_roll has no labels.",
@@ -179,9 +179,6 @@ def test_labels_without_a_conditional_dataset_are_one_error():
         architecture=plugin.Conditional(),
     )
     refused("Everything needs the classes of examples", dataset=line, loss=plugin.Everything())
-
-
-def test_outputs_that_the_critic_lacks_are_named():
     refused("Everything needs 'logits', 'embedding' from the critic", loss=plugin.Everything())
 
 

@@ -291,13 +291,11 @@ def test_a_generator_without_a_gradient():
         Trainer(experiment(Layers(generator=generator, critic=of(Right())._critic))).trace()
 
 
-def test_custom_gradient_of_the_user_is_accepted():
-    @tf.custom_gradient
-    def doubled(x):
-        return tf.ensure_shape(tf.numpy_function(lambda v: 2 * v, [x], tf.float32), x.shape), lambda dy: 2 * dy
-
-    Trainer(experiment(of(lambda_(doubled)), penalty())).trace()
+@tf.custom_gradient
+def _doubled(x):
+    return tf.ensure_shape(tf.numpy_function(lambda v: 2 * v, [x], tf.float32), x.shape), lambda dy: 2 * dy
 
 
-def test_a_gradient_that_is_stopped_on_purpose():
-    Trainer(experiment(of(lambda_(lambda x: x - tf.stop_gradient(tf.reduce_mean(x)))), penalty())).trace()
+@pytest.mark.parametrize("function", [_doubled, lambda x: x - tf.stop_gradient(tf.reduce_mean(x))])
+def test_gradients_of_the_users_own_and_stopped_on_purpose_are_accepted(function):
+    Trainer(experiment(of(lambda_(function)), penalty())).trace()

@@ -25,6 +25,10 @@ def broken(**methods):
     return type("Broken", (ganlab.Constraint,), methods)()
 
 
+def mine(role, **methods):
+    return type("Mine", (role,), methods)
+
+
 @pytest.mark.parametrize(
     "method",
     ["prepare", "parameters", "initial_state", "advance", "reparameterize", "penalty", "weight_penalty", "project"],
@@ -128,17 +132,7 @@ def test_a_bound_is_named():
         Scorer(Trainer(small(0, constraints=[broken(lipschitz_bound=fails)])).state).bounds()
 
 
-class OddLoss(Wasserstein):
-    generator = fails
-
-
-class OddData(ganlab.Dataset):
-    sample_shape = (2,)
-    examples = fails
-
-
-class OddOptimizer(keras.optimizers.SGD):
-    from_config = classmethod(fails)
+OddData = mine(ganlab.Dataset, sample_shape=(2,), examples=fails)
 
 
 class Subclassed(keras.Model):
@@ -164,9 +158,12 @@ class Models(ganlab.Architecture):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (lambda: {"loss": OddLoss()}, "OddLoss failed in generator: ValueError: mine"),
-        (lambda: {"dataset": OddData()}, "OddData failed in examples: ValueError: mine"),
-        (lambda: {"critic_optimizer": OddOptimizer()}, "OddOptimizer failed in from_config: ValueError: mine"),
+        (lambda: {"loss": mine(Wasserstein, generator=fails)()}, "Mine failed in generator: ValueError: mine"),
+        (lambda: {"dataset": OddData()}, "Mine failed in examples: ValueError: mine"),
+        (
+            lambda: {"critic_optimizer": mine(keras.optimizers.SGD, from_config=classmethod(fails))()},
+            "Mine failed in from_config: ValueError: mine",
+        ),
         (lambda: {"architecture": Models(fails, fails)}, "Models failed in generator: ValueError: mine"),
         (
             lambda: {"architecture": Models(lambda: Subclassed(2), lambda: Subclassed(1, fails=True))},
@@ -199,7 +196,7 @@ def test_a_subclassed_model_trains():
 
 
 def test_data_that_fails_outside_training_is_named():
-    with pytest.raises(PluginError, match=r"^OddData failed in examples: ValueError: mine"):
+    with pytest.raises(PluginError, match=r"^Mine failed in examples: ValueError: mine"):
         real_examples(small(0, dataset=OddData()), 3)
 
 
@@ -276,10 +273,6 @@ def test_assertion_in_a_constraint_is_not_blamed_on_the_data():
     trainer.train(1)
     with pytest.raises(TrainingFailedError, match=r"^Training failed after step 1: one update is enough \(test_f"):
         trainer.train(1)
-
-
-def mine(role, **methods):
-    return type("Mine", (role,), methods)
 
 
 def refused(error, **parts):

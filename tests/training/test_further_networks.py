@@ -103,9 +103,8 @@ def one(cpus):
     return trained(0, **parts())
 
 
-@pytest.mark.parametrize("replicas", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_twenty_updates_are_those_of_a_loop_by_hand(one, replicas):
-    training = trained(replicas, **parts())
+def test_twenty_updates_are_those_of_a_loop_by_hand():
+    training = trained(2, **parts())
     after, expected = training.values, by_hand(small(0, **parts()), training.start, 20)
     assert sorted(expected) == sorted(name for name in after if "/weights/" in name)
     assert_moved(training, expected)

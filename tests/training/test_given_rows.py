@@ -76,12 +76,7 @@ PAIRED = {"architecture": Taking(joined(True, CONDITIONS, SOURCE), joined(True, 
 
 
 def parts(kind, **changed):
-    given = {
-        "loss": loss("non_saturating"),
-        "optimizer": sgd(RATE),
-        "critic_steps": 2,
-    }
-    return {**given, **kind, **changed}
+    return {"loss": loss("non_saturating"), "optimizer": sgd(RATE), "critic_steps": 2, **kind, **changed}
 
 
 def beside(experiment):
@@ -119,16 +114,10 @@ def by_hand(experiment, first, steps):
 
 
 @pytest.mark.parametrize(
-    ("kind", "replicas"),
-    [
-        pytest.param(PAIRED, 1, id="pairs with conditions"),
-        pytest.param(PAIRED, 2, id="pairs with conditions, replicas", marks=pytest.mark.slow),
-        pytest.param(MAP, 1, id="a source of its own", marks=pytest.mark.slow),
-        pytest.param(MAP, 2, id="a source of its own, replicas", marks=pytest.mark.slow),
-    ],
+    "kind", [PAIRED, pytest.param(MAP, marks=pytest.mark.slow)], ids=["pairs with conditions", "a source of its own"]
 )
-def test_twenty_updates_are_those_of_a_loop_by_hand(kind, replicas):
-    training = trained(replicas, **parts(kind))
+def test_twenty_updates_are_those_of_a_loop_by_hand(kind):
+    training = trained(1, **parts(kind))
     assert_moved(training, by_hand(small(0, **parts(kind)), training.start, 20))
 
 

@@ -101,10 +101,9 @@ def by_hand(first, experiment):
     }
 
 
-@pytest.mark.parametrize("replicas", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_fade_is_that_of_a_loop_in_training_and_in_samples(fading, replicas):
+def test_a_fade_is_that_of_a_loop_in_training_and_in_samples(fading):
     given = parts(fading(alpha=linear()))
-    training = trained(replicas, count=STEPS, **given)
+    training = trained(0, count=STEPS, **given)
     assert_moved(training, by_hand(training.start, small(0, **given)))
     shares = np.minimum(1.0, np.arange(STEPS) / OVER)
     np.testing.assert_allclose(training.metric("schedules/architecture/alpha")[:, 0], shares, rtol=1e-6)

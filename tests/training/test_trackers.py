@@ -44,7 +44,7 @@ def impatient(monkeypatch):
 
 @pytest.mark.parametrize(
     "error",
-    [SystemExit(0), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Oddity("x"), MemoryError(), ValueError(1)],
+    [SystemExit("bye"), SystemExit(), KeyboardInterrupt(), GeneratorExit(), Oddity("x"), MemoryError(), ValueError(1)],
 )
 def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
     heard, said = [], []
@@ -58,20 +58,6 @@ def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
     assert [arguments["records"] for arguments in heard] == [[1], [2]]
     assert said == [f"Plugin 'failing' failed in ganlab_metrics: {error!r}"]
     found.close()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_sys_exit_and_threads_that_die():
-    said = []
-
-    def exits(**arguments):
-        thread = threading.Thread(target=sys.exit)
-        thread.start()
-        thread.join()
-        sys.exit("bye")
-
-    Trackers(Loaded(exits=exits), said.append).call("ganlab_run_end", run=None, status="completed")
-    assert said == ["Plugin 'exits' failed in ganlab_run_end: SystemExit('bye')"]
 
 
 def test_tracker_that_changes_the_working_directory_affects_nobody_else(tmp_path, monkeypatch):

@@ -100,9 +100,8 @@ def assert_by_hand(training, *arguments, **keywords):
 COUNTS = [3 if step < 2 or step % 7 == 0 else 1 for step in range(STEPS)]
 
 
-@pytest.mark.parametrize("replicas", [0, pytest.param(2, marks=pytest.mark.slow)])
-def test_scheduled_critic_steps_and_two_generator_steps_are_those_of_a_loop(replicas):
-    training = trained(replicas, **parts(critic_steps=bursts(), generator_steps=2))
+def test_scheduled_critic_steps_and_two_generator_steps_are_those_of_a_loop():
+    training = trained(0, **parts(critic_steps=bursts(), generator_steps=2))
     assert_by_hand(training, COUNTS, 2)
     np.testing.assert_array_equal(training.metric("schedules/critic_steps")[:, 0], COUNTS)
 
@@ -247,18 +246,10 @@ ONE = "in each step, one of them the generator's, and "
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
-        (
-            lambda: {"critic_steps": bursts(), "jit": "step"},
-            IncompatibleError,
-            f"{SAME}experiment.critic_steps",
-        ),
+        (lambda: {"critic_steps": bursts(), "jit": "step"}, IncompatibleError, f"{SAME}experiment.critic_steps"),
         (lambda: {"loss": Patient(), "jit": "step"}, IncompatibleError, f"{SAME}the loss decides when the generator"),
         (lambda: {"critic_steps": bursts(value=0.4)}, ConfigError, "schedules.bursts, which gives step 2 the number 0"),
-        (
-            lambda: {"loss": Answers(1.0)},
-            ContractError,
-            "Answers.ready returned the shape () and the dtype float32",
-        ),
+        (lambda: {"loss": Answers(1.0)}, ContractError, "Answers.ready returned the shape () and the dtype float32"),
         (lambda: {"loss": Answers([True])}, ContractError, "returned the shape (1,) and the dtype bool"),
         (lambda: {"generator_steps": 2, **ahead()}, IncompatibleError, f"{ONE}experiment.generator_steps is 2. Use"),
         (lambda: {"loss": Patient(), **ahead()}, IncompatibleError, f"{ONE}the loss decides when the generator moves"),
