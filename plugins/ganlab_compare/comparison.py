@@ -234,16 +234,17 @@ def _improvements(
 ) -> Iterator[tuple[tuple[str, str], Improvement]]:
     for metric in metrics:
         way, tag = str(metric.direction), metric.tag
-        against = wanted or _best(rows, tag, way, estimates)
+        values = _last_values(rows, tag)
+        # A row of one run settles nothing: it is no reference, and none of the differences looked at.
+        repeated = [one for one in rows if len(values.get(one.label, ())) > 1]
+        against = wanted or _best(repeated, tag, way, estimates)
         if against is None:
             continue
-        values = _last_values(rows, tag)
         # A reference that was chosen for its mean was compared with all: every pair of rows is a difference looked at.
-        comparisons = len(values) - 1 if wanted else math.comb(len(values), 2)
+        comparisons = len(repeated) - 1 if wanted else math.comb(len(repeated), 2)
         for label, mine in values.items():
-            other = values.get(against, [])
-            compared = improvement(mine, other, way, against, comparisons) if label != against else None
-            if compared is not None:
+            compared = improvement(mine, values.get(against, []), way, against, comparisons)
+            if compared and label != against:
                 yield (label, tag), compared
 
 

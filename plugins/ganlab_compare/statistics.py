@@ -102,8 +102,7 @@ def estimate(values: Sequence[float], limits: tuple[float, float] = (-math.inf, 
 
 def _estimate(finite: np.ndarray, limits: tuple[float, float]) -> Estimate | None:
     n = len(finite)
-    # Summed with more digits than float64 has, so that means are equal whatever the order of their values.
-    mean = float(finite.sum(dtype=np.longdouble)) / n if n else math.nan
+    mean = float(finite.sum(dtype=np.longdouble)) / n if n else math.nan  # the same in any order of the values
     if not math.isfinite(mean):  # no values, or a sum beyond float64
         return None
     if n == 1:

@@ -129,6 +129,15 @@ def test_equal_rows_show_no_difference_and_single_runs_are_inconclusive(tmp_path
     assert "4 seeds of each" in single
 
 
+def test_a_single_run_with_the_best_mean_hides_no_difference(tmp_path):
+    figures = {0.1: (8.0, 7.0, 7.5, 7.2), 1.0: (1.5, 1.6, 1.7, 1.8), 10.0: (9.0,)}
+    found = compare([write(tmp_path, figures)])
+    label = names(found)
+    assert found.improvement[label[1.0], MODES].against == label[0.1]
+    assert found.improvement[label[1.0], MODES].verdict == "worse"
+    assert f"Nothing can be concluded of {label[10.0]}: with fewer than two runs" in found.verdicts[MODES]
+
+
 def test_the_report_has_the_verdicts_and_their_rule(tmp_path):
     few, many = tmp_path / "few", tmp_path / "many"
     write(few, {0.1: (8.0, 7.0), 10.0: (1.0, 2.0)})
