@@ -169,7 +169,8 @@ export function lipschitzView(root, refresh) {
       const at = text.indexOf(': ');
       return at > 0 ? el('li', {}, el('strong', {}, text.slice(0, at)), text.slice(at)) : el('li', {}, text);
     });
-    if (run.health === null) said.push(el('li', {}, 'Not checked yet: the first look is at the first evaluation (experiment.evaluate_every).'));
+    if (run.health === null && ['failed', 'diverged'].includes(run.status)) said.push(el('li', {}, `It ${run.status} before the first look: 'ganlab runs show' has the reason.`));
+    else if (run.health === null) said.push(el('li', {}, 'Not checked yet: the first look is at the first evaluation (experiment.evaluate_every).'));
     else if (!run.health.length) said.push(el('li', { className: 'good' }, 'Nothing found at the last look.'));
     for (const text of run.warnings ?? []) said.push(el('li', {}, el('strong', {}, 'warning'), ` ${text}`));
     health.replaceChildren(...said);

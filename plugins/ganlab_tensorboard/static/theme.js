@@ -4,7 +4,7 @@ const listeners = new Set();
 const system = window.matchMedia('(prefers-color-scheme: dark)');
 
 const LIGHT = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000'];
-const DARK = ['#56b4e9', '#e69f00', '#00b88a', '#e39bc2', '#f0e442', '#4a9fe0', '#ffffff'];
+const DARK = ['#56b4e9', '#e69f00', '#00b88a', '#e39bc2', '#f0e442', '#f2793d', '#ffffff'];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 
 function outside() {
