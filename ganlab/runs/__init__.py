@@ -1,7 +1,7 @@
 """Run directories: where a run is stored, what it writes there, and how it is read back."""
 
 from ganlab.runs.addresses import at_address
-from ganlab.runs.changes import MARK, Change, changes_of
+from ganlab.runs.changes import MARK, Change, all_changes, changes_of
 from ganlab.runs.changes import in_words as changes_in_words
 from ganlab.runs.directory import CONFIG, METRICS, RunDirectory, create_run, find_runs, new_run_path, runs_matching
 from ganlab.runs.fields import check_new, check_place, new_path
@@ -30,6 +30,7 @@ __all__ = [
     "RunDirectory",
     "Scalar",
     "Settings",
+    "all_changes",
     "at_address",
     "at_rest",
     "changes_in_words",

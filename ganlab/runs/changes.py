@@ -80,26 +80,27 @@ def ends_of(info: Mapping[str, Any]) -> set[int]:
 
 def settled_at(info: Mapping[str, Any]) -> int:
     """The step from which a run has had its present settings: earlier ones cannot be trained again by them."""
-    return max((change.step for change in _midway(info)), default=0)
+    return max((change.step for change in all_changes(info)), default=0)
 
 
 def past(info: Mapping[str, Any], until: int) -> list[dict[str, Any]]:
     """The resumptions that a fork takes over from its parent: those up to the step at which it begins."""
-    found: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in _midway(info)]
+    found: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in all_changes(info)]
     found += [{"step": end, "changes": [], EXTENDS: end} for end in ends_of(info)]
     return sorted((entry for entry in found if entry["step"] <= until), key=lambda entry: int(entry["step"]))
 
 
-def _midway(info: Mapping[str, Any]) -> list[Change]:
-    """The changes midway, among them the settings of a fork that differ from its parent's."""
+def all_changes(info: Mapping[str, Any]) -> tuple[Change, ...]:
+    """The changes midway, oldest first, among them the settings of a fork that differ from its parent's."""
     found = list(changes_of(info))
     forked = info.get("forked_from", {})
     step, settings = forked.get("step", 0), forked.get("settings")
     if settings is not None:
         longer = any(at == step and steps is not None for at, _, steps in _resumed(info))
-        what = [f"{name}: now {value!r}" for name, value in settings.items() if not (longer and name == STEPS)]
-        found += [Change(step, tuple(what))] if what else []
-    return found
+        new = [(name, value) for name, value in settings.items() if not (longer and name == STEPS)][:_MOST]
+        what = tuple(f"{name}: now {value!r}"[:_LONGEST] for name, value in new)
+        found += [Change(step, what)] if what and step else []
+    return tuple(sorted(found, key=lambda change: change.step))
 
 
 def in_words(changes: Sequence[Change]) -> str:

@@ -21,7 +21,7 @@ from ganlab.runs import (
     Change,
     RunDirectory,
     Scalar,
-    changes_of,
+    all_changes,
     complaints_of,
     limits_of,
     read_fields,
@@ -160,7 +160,7 @@ def read_run(path: Path) -> RunSummary:
         started=_time(info.get("provenance", {}).get("started", "")),
         health=complaints_of(info),
         warnings=warnings_of(info),
-        changes=changes_of(info),
+        changes=all_changes(info),
         limits={tag: limits_of(info, tag) for tag in info.get("limits", {})},
         better=info.get("better", {}),
     )

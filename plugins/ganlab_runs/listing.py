@@ -10,7 +10,7 @@ from typing import Any
 
 from ganlab.runs import (
     Change,
-    changes_of,
+    all_changes,
     complaints_of,
     find_runs,
     read_fields,
@@ -98,7 +98,7 @@ def _summarized(path: Path, wait: bool) -> Listed:
         health=complaints_of(info),
         warnings=warnings_of(info),
         problem=next(map(str, problems.values()), None),
-        changes=changes_of(info),
+        changes=all_changes(info),
     )
 
 

@@ -93,3 +93,15 @@ def test_seeds_pair_beside_forks_and_pairs_that_are_left_out_are_counted(tmp_pat
     assert (row["pairs"], row["by"], row["left_out"]) == (4, "seed", 1)
     assert row["effect"] == pytest.approx(0.515)
     assert "1 left out where a run diverged" in " ".join(command(*arguments).split())
+
+
+def test_a_fork_with_other_settings_is_no_run_of_them(tmp_path):
+    parent = make_run(tmp_path, "parent", 0, 1.0, 1.0)
+    make_run(tmp_path, "true", 0, 3.0, 10.0)
+    settings = {"constraints.gradient_penalty.weight": 10.0}
+    make_run(tmp_path, "z", 0, 2.0, 10.0, forked_from={"run": str(parent), "step": 5, "settings": settings})
+    kept = {run.path.name for one in ganlab.compare([tmp_path]).configurations for run in one.runs}
+    assert kept == {"parent", "true"}
+    said = " ".join(command("compare", tmp_path / "parent", tmp_path / "z", "--all").split())
+    assert "z at step 5 (constraints.gradient_penalty.weight: now 10.0)" in said
+    assert "z !" in command("runs", "list", tmp_path)

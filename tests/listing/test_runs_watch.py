@@ -142,7 +142,7 @@ def test_the_command_looks_once_or_until_the_end(running, tmp_path, monkeypatch)
     assert said[0].endswith("running, step 20/100, 2 steps/s, 40 s left, critic/loss 0.25")
     assert said[1].endswith("completed, step 100/100, critic/loss 0.5")
     assert "Nothing trains at or below" in command(folder.parent)
-    assert "not found" in command(tmp_path / "none")
+    assert "There is no folder" in command(tmp_path / "none")
 
 
 def test_names_cannot_write_to_the_terminal(running):
