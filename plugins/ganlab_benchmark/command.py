@@ -72,7 +72,7 @@ _DESCRIBING = ("suite", "quick", "constraints", "against", "timeout", "runs", "n
 )
 @click.option("--retry-failed", is_flag=True, help="With --resume: retry trials and measurements that failed.")
 @click.option(
-    "--dry-run", is_flag=True, help="Print the constraints, the number of trials and an estimate of the time."
+    "--dry-run", is_flag=True, help="Print the constraints, the number of trials and the updates whose time they get."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON at the end.")
 @plugin_options(HERE)

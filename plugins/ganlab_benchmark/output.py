@@ -7,15 +7,11 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ganlab.commands import cell, counted, in_time, say, shown, table_console
+from ganlab.commands import cell, counted, say, shown, table_console
 from ganlab.files import line
 
 if TYPE_CHECKING:
     from ganlab_benchmark import Folder, Plan
-
-# Processor time of a trial beside its updates, of an update, and of a constraint's measurements: together they give the
-# 175 s that one constraint used in the quick suite (docs/benchmark.md).
-_TRIAL_SECONDS, _UPDATE_SECONDS, _MEASURING_SECONDS = 2.0, 0.0009, 30.0
 
 
 def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None:
@@ -24,7 +20,7 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
 
     counts = {each.name: plans.trials_of(plan, each) for each in plan.contestants if each.name not in plan.refused}
     trials = sum(counts.values())
-    seconds = sum(_seconds(plan, each) for each in plan.contestants if each.name in counts) / request["jobs"]
+    updates = sum(_updates(plan, each) for each in plan.contestants if each.name in counts)
     if as_json:
         data = {
             "suite": {"name": plan.suite.name, "path": str(plan.suite.path), "hash": request["fingerprint"]},
@@ -34,10 +30,11 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
             "trials": counts,
             "refused": dict(plan.refused),
             "skipped": dict(plan.skipped),
-            "estimated_seconds": round(seconds),
+            "updates": updates,
         }
         say(json.dumps(data, indent=2))
         return
+    say(f"{line(plan.suite.title)}: {line(plan.suite.about)}\n" if plan.suite.about else f"{line(plan.suite.title)}\n")
     for task in plan.suite.tasks.values():
         reason = plan.skipped.get(task.name)
         say(f"{line(task.name)} ({task.kind}): {line(task.title)}{f': skipped. {line(reason)}' if reason else ''}")
@@ -48,21 +45,20 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
         else:
             say(f"{line(each.name)}: refused: {line(plan.refused[each.name])}")
     say(
-        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')}, {request['jobs']} at a time, "
-        f"threads: {request['threads']} each. "
-        f"About {in_time(seconds, units=1)}, if they are as fast as small networks on one core are; a guess."
+        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')} in the time of {updates:,} updates without a "
+        f"constraint, {request['jobs']} at a time, threads: {request['threads']} each."
     )
 
 
-def _seconds(plan: Plan, contestant: Any) -> float:
+def _updates(plan: Plan, contestant: Any) -> int:
+    """The updates, without a constraint, whose time a contestant's trials get."""
     from ganlab_benchmark import plan as plans
 
-    trained = sum(
+    return sum(
         task.steps * len(task.seeds) * len(task.reports)
         + (task.tune.steps * len(task.tune.seeds) * len(plans.tuning(task, contestant, 1)) if task.tune else 0)
         for task in plan.training
     )
-    return _MEASURING_SECONDS + plans.trials_of(plan, contestant) * _TRIAL_SECONDS + trained * _UPDATE_SECONDS
 
 
 def print_results(results: Mapping[str, Any], folder: Folder, *, ended: bool, as_json: bool) -> None:

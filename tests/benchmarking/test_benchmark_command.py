@@ -266,7 +266,9 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(here, pretended):
     assert done.exit_code == 0
     assert f"{GP}: 6 trials" in done.stdout
     assert f"{SN}: 4 trials" in done.stdout
-    assert json.loads(begin("--dry-run", "--json").stdout)["trials"] == {GP: 6, SN: 4}
+    content = json.loads(begin("--dry-run", "--json").stdout)
+    assert content["trials"] == {GP: 6, SN: 4}
+    assert f"10 trials in the time of {content['updates']:,} updates" in done.stdout
     assert not (here / "runs").exists()
 
 

@@ -97,6 +97,7 @@ def test_rows_are_parts_and_show_their_best_setting_compared_by_seed(tmp_path):
     # With --by all four are rows: nothing is tuned, and there are six differences, or three from a named row.
     by = ["constraints", "learning_rate"]
     (table,) = paper(comparison, by=by).tables
+    assert "tuned" not in paper(comparison, by=by).text("markdown")  # rows that are settings were, perhaps, searched
     assert {one.choices for one in table.differences} == {1}
     assert [one.corrected for one in table.differences] == pytest.approx(holm([one.p for one in table.differences]))
     assert len(table.differences) == 6
@@ -121,6 +122,7 @@ def test_seeds_that_are_not_shared_and_runs_that_diverged(tmp_path):
     few = write(tmp_path / "few", {("a", 0.1, "d"): by_seed([1, 2]), ("b", 0.1, "d"): by_seed([7, 8.1])})
     flat = write(tmp_path / "flat", {("a", 0.1, "d"): by_seed([0.1] * 5), ("b", 0.1, "d"): by_seed([0.3] * 5)})
     assert [paper(of).tables[0].differences[0].test for of in (few, flat)] == ["ranks", "ranks"]
+    assert "Nothing was tuned." in paper(few).text("markdown")
     assert paper(flat).tables[0].differences[0].corrected == pytest.approx(2 / math.comb(10, 5))
 
 
