@@ -34,7 +34,7 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
         }
         say(json.dumps(data, indent=2))
         return
-    say(f"{line(plan.suite.title)}: {line(plan.suite.about)}\n" if plan.suite.about else f"{line(plan.suite.title)}\n")
+    say(f"{line(': '.join(filter(None, (plan.suite.title, plan.suite.about))))}\n")
     for task in plan.suite.tasks.values():
         reason = plan.skipped.get(task.name)
         say(f"{line(task.name)} ({task.kind}): {line(task.title)}{f': skipped. {line(reason)}' if reason else ''}")
@@ -45,8 +45,8 @@ def print_plan(plan: Plan, request: Mapping[str, Any], *, as_json: bool) -> None
         else:
             say(f"{line(each.name)}: refused: {line(plan.refused[each.name])}")
     say(
-        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')} in the time of {updates:,} updates without a "
-        f"constraint, {request['jobs']} at a time, threads: {request['threads']} each."
+        f"\n{counted(len(counts), 'constraint')}, {counted(trials, 'trial')} in the time of {updates:,} updates "
+        f"without a constraint, {request['jobs']} at a time, threads: {request['threads']} each."
     )
 
 

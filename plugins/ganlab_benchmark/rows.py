@@ -119,23 +119,23 @@ def problems_of(results: Mapping[str, Any], row: Row) -> list[tuple[str, str, li
 
 
 def figure_text(figure: Mapping[str, Any] | None) -> str:
-    """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles or a range, `1.62 (1.60 to 1.65)`.
+    """A figure with half its interval's width: `0.7186 ± 0.0123`; with quartiles or a range, `1.62 (1.6 to 1.648)`.
 
     An interval that ends at a limit has brackets: `7.5 [6.1, 8]`.
     """
     if figure is None:
         return "-"
-    mean = f"{figure['mean']:.{_DIGITS}g}"
-    low, high = figure.get("low"), figure.get("high")
-    if low is None or high is None:
+    mean, kind = f"{figure['mean']:.{_DIGITS}g}", figure.get("interval")
+    if figure.get("low") is None or figure.get("high") is None:
         return mean
-    if figure.get("interval") == "quartiles":
-        return f"{mean} ({low:.3g} to {high:.3g})"
-    if figure.get("interval") == "range":
-        return f"{mean} (range {low:.3g} to {high:.3g})"
-    if figure.get("interval") == "limited":
-        return f"{mean} [{low:.3g}, {high:.3g}]"
-    return f"{mean} ± {(high - low) / 2:.2g}"
+    low, high = (f"{figure[end]:.{_DIGITS}g}" for end in ("low", "high"))
+    if kind == "quartiles":
+        return f"{mean} ({low} to {high})"
+    if kind == "range":
+        return f"{mean} (range {low} to {high})"
+    if kind == "limited":
+        return f"{mean} [{low}, {high}]"
+    return f"{mean} ± {(figure['high'] - figure['low']) / 2:.2g}"
 
 
 def ordered(rows: Sequence[Row], places: Sequence[int | None]) -> list[int]:

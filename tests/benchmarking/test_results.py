@@ -80,7 +80,9 @@ def test_a_tasks_rank_orders_the_means_of_the_columns_ranks():
 
 
 def test_figures_as_text():
-    assert figure_text({"mean": 1.62, "low": 1.6, "high": 1.65, "interval": "quartiles"}) == "1.62 (1.6 to 1.65)"
+    assert (
+        figure_text({"mean": 1.045, "low": 1.0451, "high": 1.0532, "interval": "quartiles"}) == "1.045 (1.045 to 1.053)"
+    )
     assert (figure_text({"mean": 8.0, "low": None, "high": None}), figure_text(None)) == ("8", "-")
 
 
@@ -90,7 +92,7 @@ def test_figures_as_text():
         ([("a", 4.0), ("a", 8.0)], (0.0, 8.0), (4.0, 8.0), "range", "6 (range 4 to 8)"),
         ([("a", 8.0), ("a", 8.0)], (0.0, 8.0), (8.0, 8.0), "range", "8 (range 8 to 8)"),
         ([("a", 8.0), ("a", 8.0), ("b", 4.0), ("b", 4.0)], (0.0, 8.0), (6.0, 6.0), "range", "6 (range 6 to 6)"),
-        ([("a", 4.0), ("a", 6.0), ("a", 8.0)], (0.0, 8.0), (1.0317, 8.0), "limited", "6 [1.03, 8]"),
+        ([("a", 4.0), ("a", 6.0), ("a", 8.0)], (0.0, 8.0), (1.0317, 8.0), "limited", "6 [1.032, 8]"),
         ([("a", 4.0), ("a", 6.0), ("a", 8.0)], (-np.inf, np.inf), (1.0317, 10.968), "student", "6 ± 5"),
         ([("a", 4.0)], (0.0, 8.0), (None, None), None, "4"),
     ],
