@@ -80,7 +80,7 @@ class Tab:
         self.browser.switch_to.frame(self.until(lambda: self.run(frames)))
         drawn = ".samples img" if view == "samples" else ".scroll tbody tr" if view == "compare" else "canvas"
         self.until(lambda: self.run(f"return document.querySelectorAll('main {drawn}').length"))
-        self.until(lambda: self.run("return document.getElementById('status').textContent"))
+        self.until(lambda: self.run("return document.getElementById('status').className") != "loading")
         assert self.run("return document.getElementById('status').className") == ""
 
     def run(self, script):

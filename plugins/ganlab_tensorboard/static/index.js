@@ -53,6 +53,8 @@ export async function render() {
     main.setAttribute('aria-labelledby', `tab-${name}`);
     view?.destroy?.();
     main.replaceChildren();
+    status.className = 'loading';
+    status.textContent = 'Loading';
     view = VIEWS[name](main, refresh);
     refresh();
   }
