@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -107,8 +108,8 @@ def table(trials: Sequence[Trial]) -> Table:
     view.add_column("time", justify="right", no_wrap=True)
     before = ""
     for trial in trials:
-        cells = (
-            "" if trial.configuration == before else trial.configuration,
+        cells = (  # spaces let a line end between settings
+            "" if trial.configuration == before else re.sub(r",(?=\S)", ", ", trial.configuration),
             f"{trial.seed} {MARK}" if trial.changes else str(trial.seed),
             trial.status,
             _step(trial),

@@ -48,6 +48,11 @@ def test_a_long_metric_leaves_room_for_the_configuration(trials):
     assert (first.split(), second.split()) == (["evaluation/"], ["mode_coverage/"])
     assert head.split()[4] == "reverse_kl"
     assert row.startswith("gradient_penalty.weight=9.1066 ")
+    trial.configuration += ",critic_steps=5,betas=(0, 0.9)"
+    assert [row.split("  ")[0].strip() for row in drawn([trial])[3:]] == [
+        "gradient_penalty.weight=9.1066,",
+        "critic_steps=5, betas=(0, 0.9)",
+    ]
 
 
 def test_health_and_warnings_of_trials_are_columns_fields_and_words(trials):

@@ -104,11 +104,14 @@ function paint(canvas, { steps, deviations, count, most }) {
   const stride = Math.ceil(14 / row);
   for (let replica = 0; replica < count; replica += stride) brush.fillText(String(replica), 4, (replica + 0.5) * row);
   brush.textBaseline = 'alphabetic';
-  const marks = [0, Math.floor((steps.length - 1) / 2), steps.length - 1];
-  ['left', 'center', 'right'].forEach((align, i) => {
+  const last = steps.length - 1;
+  const middle = Math.floor(last / 2);
+  const marks = { left: [0, 0], center: [middle, (middle + 0.5) / steps.length], right: [last, 1] };
+  for (const [align, [mark, part]] of Object.entries(marks)) {
+    if (mark === 0 && align !== 'left') continue; // one or two steps have no middle
     brush.textAlign = align;
-    brush.fillText(`${i ? '' : 'step '}${steps[marks[i]]}`, LEFT + ((width - LEFT) * i) / 2, height - 6);
-  });
+    brush.fillText(`${mark ? '' : 'step '}${steps[mark]}`, LEFT + (width - LEFT) * part, height - 6);
+  }
 }
 
 function paintScale(canvas) {
