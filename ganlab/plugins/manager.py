@@ -22,6 +22,7 @@ from ganlab.plugins import validation
 from ganlab.plugins.catalog import KINDS, UNUSABLE, Component, Plugin, reason_of
 from ganlab.plugins.discovery import GROUP, LOCAL_MODULE, allowed, load_file, places
 from ganlab.plugins.import_guard import watched
+from ganlab.plugins.plugin_errors import where
 from ganlab.plugins.recipes import Factory
 from ganlab.support import several
 
@@ -214,7 +215,7 @@ class Plugins:
 
 def failed(name: str, hook: str, error: BaseException) -> str:
     """Returns the message for a plugin that failed in a notification hook."""
-    return f"Plugin {name!r} failed in {hook}: {error!r}"
+    return f"Plugin {name!r} failed in {hook}: {error!r}{where(error)}"
 
 
 def _plain(name: str) -> str:

@@ -91,9 +91,9 @@ def plugin_code(part: str, method: str) -> Iterator[None]:
         if isinstance(meant, NotImplementedError) and not str(meant):
             missing = traceback.extract_tb(meant.__traceback__)[-1].name
             if missing == method:
-                raise PluginError(f"{part} has no method {method}, which it must have{_where(meant)}") from error
-            raise PluginError(f"{part} failed in {method}: {missing} is not implemented{_where(meant)}") from error
-        raise PluginError(f"{part} failed in {method}: {sentence(meant)}{_where(meant)}") from error
+                raise PluginError(f"{part} has no method {method}, which it must have{where(meant)}") from error
+            raise PluginError(f"{part} failed in {method}: {missing} is not implemented{where(meant)}") from error
+        raise PluginError(f"{part} failed in {method}: {sentence(meant)}{where(meant)}") from error
     finally:
         _tell(stack, ended=True)
         stack.pop()
@@ -163,7 +163,7 @@ def _own_lines(text: str) -> list[str]:
     return lines
 
 
-def _where(error: BaseException) -> str:
+def where(error: BaseException) -> str:
     """The deepest line of the plugin's package in an error's traceback, `" (file.py:9)"`; empty if there is none."""
     # As in pytest's traces, a frame with this variable stands for the code that it calls.
     walked = traceback.walk_tb(error.__traceback__)

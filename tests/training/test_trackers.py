@@ -56,7 +56,8 @@ def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
     for step in (1, 2):
         found.call("ganlab_metrics", run=None, records=[step])
     assert [arguments["records"] for arguments in heard] == [[1], [2]]
-    assert said == [f"Plugin 'failing' failed in ganlab_metrics: {error!r}"]
+    line = failing.__code__.co_firstlineno + 1
+    assert said == [f"Plugin 'failing' failed in ganlab_metrics: {error!r} (test_trackers.py:{line})"]
     found.close()
 
 
