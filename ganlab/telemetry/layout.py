@@ -53,6 +53,8 @@ def _place(tag: str) -> tuple[str, str, str]:
         "critic/wasserstein": _WASSERSTEIN,
         "critic/penalty": _PENALTY,
         "constraints": _CONSTRAINTS,
+        "generator_constraints": _CONSTRAINTS,
+        "network_constraints": _CONSTRAINTS,
         "evaluation": _EVALUATION,
         "diagnostics": _SLOPES if rest.startswith("slopes/") else _DIAGNOSTICS,
     }

@@ -269,3 +269,5 @@ def test_training_reports_progress_and_accuracy(cache, tmp_path, monkeypatch, ca
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"features.classifier: read from {tmp_path}")
     assert f"accuracy {made.held_out_accuracy:.1%} on " in line
+    made.prepare(Images())  # as another evaluator does
+    assert capsys.readouterr().err == ""

@@ -84,7 +84,7 @@ def rising(name, parameter):
 )
 def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, says):
     name = tag.split("/")[0]
-    warnings = Warnings(ConstraintStack([made()], [name]), [Metric(f"constraints/{tag}")])
+    warnings = Warnings([ConstraintStack([made()], [name])], [Metric(f"constraints/{tag}")])
     seen = [list(warnings.row(row)) for row in rows(f"constraints/{tag}", [value] * 30)]
     assert seen[:9] == [[]] * 9
     assert len(seen[9]) == 1
@@ -92,15 +92,25 @@ def test_a_constraint_that_fails_warns_once_after_ten_rows(made, tag, value, say
     assert seen[10:] == [[]] * 20
 
 
+@pytest.mark.parametrize("kind", ["generator_constraints", "network_constraints/second"])
+def test_a_constraint_of_another_network_warns_under_its_setting(kind):
+    stacks = [ConstraintStack([], []), ConstraintStack([constraint("weight_clipping")], ["weight_clipping"], kind)]
+    tag = f"{kind}/weight_clipping/saturated"
+    warnings = Warnings(stacks, [Metric(tag)])
+    (said,) = [said for row in rows(tag, [0.9] * 10) for said in warnings.row(row)]
+    assert said.startswith(f"{kind}/weight_clipping: 90% of")
+    assert warnings.complaints == [said]
+
+
 def test_a_sound_constraint_does_not_warn():
-    warnings = Warnings(ConstraintStack([constraint("lipschitz_penalty")], ["lipschitz_penalty"]), [])
+    warnings = Warnings([ConstraintStack([constraint("lipschitz_penalty")], ["lipschitz_penalty"])], [])
     sound = rows("constraints/lipschitz_penalty/slope", [0.1, 1.0, 1.9] * 10)
     assert not [said for row in sound for said in warnings.row(row)]
 
 
 def test_rows_without_a_constraints_metrics_neither_warn_nor_clear_it():
     tags = [Metric("constraints/gradient_penalty/slope", every=4), Metric("critic/loss")]
-    warnings = Warnings(ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"]), tags)
+    warnings = Warnings([ConstraintStack([constraint("gradient_penalty")], ["gradient_penalty"])], tags)
     steep, bare = rows("constraints/gradient_penalty/slope", [5.0] * 10), rows("critic/loss", [1.0] * 10)
     said = [said for both in zip(steep, bare, strict=True) for row in both for said in warnings.row(row)]
     assert len(said) == 1
@@ -124,7 +134,7 @@ LOSSES = {
 @pytest.mark.parametrize("tag", ["critic/loss", "generator/loss"])
 @pytest.mark.parametrize(("losses", "at"), LOSSES.values(), ids=LOSSES)
 def test_loss_that_explodes_is_reported_once(tag, losses, at):
-    warnings = Warnings(ConstraintStack([], []), [])
+    warnings = Warnings([ConstraintStack([], [])], [])
     seen = [list(warnings.row(row)) for row in rows(tag, losses)]
     assert [bool(said) for said in seen] == [i == at for i in range(len(losses))]
     assert [complaint.split(": ")[0] for complaint in warnings.complaints] == [tag] * (at is not None)
@@ -136,7 +146,7 @@ def test_loss_that_explodes_is_reported_once(tag, losses, at):
 
 
 def test_loss_that_recovers_is_no_longer_reported_and_its_warning_stays():
-    warnings = Warnings(ConstraintStack([], []), [])
+    warnings = Warnings([ConstraintStack([], [])], [])
     said = [warning for row in rows("critic/loss", [1.0, 1e12, 1.0]) for warning in warnings.row(row)]
     assert (len(said), warnings.complaints) == (1, [])
 
@@ -146,7 +156,7 @@ def test_loss_that_recovers_is_no_longer_reported_and_its_warning_stays():
     [([1e-5], True), ([0.3, 1e-5, -1e-5, 1e-9], True), ([0.3, 1e-5, 1e-5], False), ([1e-5] * 9 + [2e-4], False)],
 )
 def test_critic_that_scores_everything_alike_is_reported(estimates, ill):
-    warnings = Warnings(ConstraintStack([], []), [])
+    warnings = Warnings([ConstraintStack([], [])], [])
     assert not [warning for row in rows("critic/wasserstein", estimates) for warning in warnings.row(row)]
     assert [said.split(": ")[0] for said in warnings.complaints] == ["critic/wasserstein"] * ill
 
@@ -157,7 +167,7 @@ def test_critic_that_scores_everything_alike_is_reported(estimates, ill):
 )
 def test_resume_restores_warnings(names, tag, value):
     def made():
-        return Warnings(ConstraintStack([constraint(name) for name in names], names), [Metric(tag)])
+        return Warnings([ConstraintStack([constraint(name) for name in names], names)], [Metric(tag)])
 
     before, after = made(), made()
     seen = rows(tag, [value] * 12)
@@ -179,7 +189,7 @@ def test_slope_of_twice_its_target_is_reported_for_any_target(name, target):
 
 def test_non_finite_metric_is_reported_and_reaches_no_plugin():
     made = constraint("gradient_penalty")
-    warnings = Warnings(ConstraintStack([made], ["gp"]), [Metric("constraints/gp/slope")])
+    warnings = Warnings([ConstraintStack([made], ["gp"])], [Metric("constraints/gp/slope")])
     for row in rows("constraints/gp/slope", [1.0, float("nan")]):
         assert list(warnings.row(row)) == []
     assert warnings.complaints[0].startswith("gp: slope: not finite")

@@ -8,7 +8,6 @@ from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.guards import DivergedError, Warnings, check_finite, check_replicas, diverged
-from ganlab.training.graph.roles import CRITIC
 from ganlab.training.graph.trainer import Trainer
 from ganlab.training.run_log import RunLog
 
@@ -18,8 +17,8 @@ class Guard(Action):
 
     def __init__(self, trainer: Trainer, run_log: RunLog, checkpoints: Checkpoints) -> None:
         self._trainer, self._run_log, self._checkpoints = trainer, run_log, checkpoints
-        critic = trainer.state.players.get(CRITIC)
-        self._warnings = Warnings(critic.stack if critic else None, trainer.metrics, trainer.experiment.steps)
+        stacks = [player.stack for player in trainer.state.players.values()]
+        self._warnings = Warnings(stacks, trainer.metrics, trainer.experiment.steps)
 
     def divergence(self, step: int, values: np.ndarray) -> tuple[int | None, DivergedError | None]:
         """Searches a chunk that began at `step` for metrics and variables that are not finite.

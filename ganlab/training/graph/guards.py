@@ -22,6 +22,7 @@ from ganlab.training.graph.stack import ConstraintStack
 
 # Consecutive rows that must show a constraint failing before it is reported: any run looks bad at first.
 _PATIENCE = 10
+_OF_CRITIC = "constraints/"
 
 
 @dataclass(frozen=True)
@@ -150,12 +151,18 @@ def subject_and_verb(variables: Sequence[str]) -> str:
 class Warnings:
     """Warns once each of constraints that report problems, of losses that explode and of a critic that vanishes."""
 
-    def __init__(self, stack: ConstraintStack | None, metrics: Sequence[Metric], steps: int = 1) -> None:
-        """Takes the critic's constraints, the metrics of a step, and how many steps a run with schedules has."""
+    def __init__(self, stacks: Sequence[ConstraintStack], metrics: Sequence[Metric], steps: int = 1) -> None:
+        """Takes the networks' constraints, the metrics of a step, and how many steps a run with schedules has."""
         self._steps = steps
         self._tags = [metric.tag for metric in metrics]
-        self._constraints = dict(zip(stack.names, stack.constraints, strict=True)) if stack else {}
-        self._magnitudes = Magnitudes(constrained=stack is None or bool(stack.names))
+        # By the setting that they stand in and their name, as in tags; of the critic by the name alone.
+        self._constraints = {
+            f"{stack.kind}/{name}".removeprefix(_OF_CRITIC): constraint
+            for stack in stacks
+            for name, constraint in zip(stack.names, stack.constraints, strict=True)
+        }
+        of_critic = [stack for stack in stacks if f"{stack.kind}/" == _OF_CRITIC]
+        self._magnitudes = Magnitudes(constrained=all(stack.names for stack in of_critic))
         self._ill: dict[str, int] = dict.fromkeys(self._constraints, 0)
         self._said: set[str] = set()
         self._complaints: dict[str, str | None] = {}
@@ -195,7 +202,7 @@ class Warnings:
         self._seen = True
         reduced = {record.tag: record.reduced for record in records}
         for name in self._constraints:
-            prefix = f"constraints/{name}/"
+            prefix = f"{name}/" if "/" in name else f"{_OF_CRITIC}{name}/"
             if any(tag.startswith(prefix) and tag not in reduced for tag in self._tags):
                 continue  # not measured in every update, and not since the last row
             own = {tag.removeprefix(prefix): value for tag, value in reduced.items() if tag.startswith(prefix)}
@@ -214,7 +221,8 @@ class Warnings:
         bad = [key for key, value in metrics.items() if not math.isfinite(value)]
         if bad:
             return f"{', '.join(bad)}: not finite. docs/divergence.md lists what to try."
-        with plugin_code(f"constraints.{name}", "diagnose"), scheduled.at(max(step - 1, 0), self._steps):
+        part = f"constraints.{name.rpartition('/')[2]}"
+        with plugin_code(part, "diagnose"), scheduled.at(max(step - 1, 0), self._steps):
             return self._constraints[name].diagnose(metrics)
 
     def _patiently(self, name: str, complaint: str | None) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 import time
@@ -142,8 +143,9 @@ def _fits(arrays: list[np.ndarray], weights: list[np.ndarray]) -> bool:
     return kinds[0] == kinds[1] and all(np.isfinite(array).all() for array in arrays)
 
 
+@functools.cache  # each evaluator prepares the network
 def _say(text: str) -> None:
-    """Prints a line on standard error while the user waits for training."""
+    """Prints a line on standard error while the user waits for training, once in a process."""
     print(f"features.classifier: {text}.", file=sys.stderr, flush=True)
 
 
