@@ -60,16 +60,16 @@ def of_examples(dataset: Any) -> dict[str, Any]:
         with tf.device("CPU:0"):
             return np.asarray(dataset.labels(tf.constant(numbers)), np.int64)
 
-    found: dict[str, Any] = {"shape": [int(n) for n in dataset.sample_shape], "size": dataset.size}
-    found["classes"] = dataset.classes
-    found["rows"] = _readable(examples, dataset.size)
-    found["dtype"] = kinds[0] if kinds else None
+    facts: dict[str, Any] = {"shape": [int(n) for n in dataset.sample_shape], "size": dataset.size}
+    facts["classes"] = dataset.classes
+    facts["rows"] = _readable(examples, dataset.size)
+    facts["dtype"] = kinds[0] if kinds else None
     if dataset.classes is not None:
-        found["labels"] = _readable(labels, dataset.size)
+        facts["labels"] = _readable(labels, dataset.size)
     for name, shape in (("conditions", dataset.condition_shape), ("sources", dataset.source_shape)):
         if shape is not None:
-            found[name] = _readable(functools.partial(rows, getattr(dataset, name)), dataset.size)
-    return found
+            facts[name] = _readable(functools.partial(rows, getattr(dataset, name)), dataset.size)
+    return facts
 
 
 def of_rows(
@@ -147,8 +147,8 @@ def spread(size: int, count: int) -> np.ndarray:
 def _readable(read: Callable[[np.ndarray], np.ndarray], size: int | None) -> list[str]:
     hashes: list[str] = []
     with contextlib.suppress(Exception):  # the same call fails in training, which reports whose it is and where
-        for found in _hashes(read, size, _ROWS):
-            hashes.append(found)  # one by one: an error leaves those before it
+        for digest in _hashes(read, size, _ROWS):
+            hashes.append(digest)  # one by one: an error leaves those before it
     return hashes
 
 

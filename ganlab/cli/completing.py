@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import itertools
@@ -211,10 +212,8 @@ def _some_run(ctx: click.Context) -> dict[str, Any]:
 
     found = [path for root in _given(ctx) or ["runs"] for path in _runs(root)]
     for path in sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRIED]:
-        try:
+        with contextlib.suppress(GanlabError):
             return Run(path.parent).info
-        except GanlabError:
-            continue
     return {}
 
 

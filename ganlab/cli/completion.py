@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 from typing import ClassVar
@@ -119,8 +120,6 @@ def completion(ctx: click.Context, shell: str) -> None:
 def _words(line: str) -> list[str]:
     """Splits a line into words as shells do; a quote may be open at its end."""
     for closing in ("", '"', "'"):
-        try:
+        with contextlib.suppress(ValueError):
             return shlex.split(line + closing)
-        except ValueError:
-            continue
     return line.split()

@@ -73,20 +73,20 @@ def explain(name: str, no_plugin: tuple[str, ...], plugin_file: Path | None, as_
     ganlab config explain critic/loss
     ganlab config explain constraints/gradient_penalty/slope
     """  # noqa: D301 (click's mark for "do not rewrap" is the character that \b stands for)
-    found = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
-    names = Names(found)
+    plugins = use_plugins(no_plugin, plugin_file or plugin_file_in(Path()))
+    names = Names(plugins)
     asked = name.removeprefix("@").removesuffix("()")
     owner, _, parameter = asked.rpartition(".")
     settings = meant(asked, {spelling: name for name in _settings(names) for spelling in _spellings(name)})
     if asked == EXPERIMENT or names.known(asked):
         _explain_component(EXPERIMENT if name == EXPERIMENT else names.component(asked), names, as_json=as_json)
     elif asked in KINDS:
-        _explain_kind(asked, found, as_json=as_json)
-    elif len(settings) == 1 and not ending(asked, names) and not found.known_as(asked):
+        _explain_kind(asked, plugins, as_json=as_json)
+    elif len(settings) == 1 and not ending(asked, names) and not plugins.known_as(asked):
         selector, _, parameter = settings[0].rpartition(".")
         _explain_setting(selector, names.parameter(selector, parameter), names, as_json=as_json)
     elif "/" in name or name in metric_names(names):
-        _explain_metric(explain_metric(name, names), found, as_json=as_json)
+        _explain_metric(explain_metric(name, names), plugins, as_json=as_json)
     elif owner == EXPERIMENT or names.known(owner):
         names.parameter(EXPERIMENT if owner == EXPERIMENT else names.component(owner), parameter)  # there is none
     else:
@@ -142,8 +142,8 @@ def _explain_setting(selector: str, parameter: inspect.Parameter, names: Names, 
     say(f"{_setting(selector, data)}\n\n{about}")
 
 
-def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
-    offered = sorted((one.name, one.summary) for one in found.components.values() if one.kind == kind)
+def _explain_kind(kind: str, plugins: Plugins, *, as_json: bool) -> None:
+    offered = sorted((one.name, one.summary) for one in plugins.components.values() if one.kind == kind)
     if as_json:
         components = [{"name": f"{kind}.{name}", "summary": summary} for name, summary in offered]
         say_json({"name": kind, "components": components})
@@ -153,8 +153,8 @@ def _explain_kind(kind: str, found: Plugins, *, as_json: bool) -> None:
         say(line(f"  {kind}.{name}: {summary}"))
 
 
-def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> None:
-    origin = _origin(found, metric.selector) if metric.selector else ""
+def _explain_metric(metric: MetricHelp, plugins: Plugins, *, as_json: bool) -> None:
+    origin = _origin(plugins, metric.selector) if metric.selector else ""
     if as_json:
         data = {"name": metric.name, "origin": origin.strip(" ()"), "logged_by": metric.selector}
         say_json({**data, "documentation": "\n\n".join(metric.texts)})
@@ -166,11 +166,11 @@ def _explain_metric(metric: MetricHelp, found: Plugins, *, as_json: bool) -> Non
         say(f"\n{lines}")
 
 
-def _origin(found: Plugins, selector: str) -> str:
+def _origin(plugins: Plugins, selector: str) -> str:
     kind, dot, last = selector.partition(".")
     if not dot:  # the experiment, which no plugin offers
         return ""
-    plugin = found.component(kind, last).plugin
+    plugin = plugins.component(kind, last).plugin
     return f" ({plugin.distribution} {plugin.version}".rstrip() + ")"
 
 

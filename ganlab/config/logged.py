@@ -50,8 +50,8 @@ def check_logged(tag: str, recipes: Sequence[Recipe]) -> str:
         if figure not in ("", tag) and (any(means(known, figure) for known in figures) or not nearest(figure, figures)):
             return tag
     known = {*NUMBERS_OF_CORE, *(f"{of}{figure}" for of, figures in logged.items() for figure in figures)}
-    if found := one_meant(tag, known, f"The metric {tag!r}"):
-        return found
+    if whole := one_meant(tag, known, f"The metric {tag!r}"):
+        return whole
     ends = [(of, figures) for of, figures in logged.items() if rest and of.endswith(f"/{begin}/")]
     fits = any(means(figure, tag) for figures in logged.values() for figure in figures)
     if len(ends) == 1 and not fits and not nearest(rest, ends[0][1]):

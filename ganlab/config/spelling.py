@@ -29,12 +29,12 @@ def settled(statements: Statements, names: Names) -> tuple[Statements, list[str]
     if not unclear:
         return statements, []
     known = _Known([binding for binding in statements.bindings if binding not in unclear], names)
-    found = {id(binding): one for binding in unclear if (one := known.setting(binding))}
+    settings = {id(binding): one for binding in unclear if (one := known.setting(binding))}
     for number, binding in enumerate(statements.bindings):
-        if one := found.get(id(binding)):
+        if one := settings.get(id(binding)):
             scope, selector, parameter = one.written.key
             statements.bindings[number] = replace(binding, scope=scope, selector=selector, parameter=parameter)
-    return statements, [one.apart for one in found.values() if one.apart]
+    return statements, [one.apart for one in settings.values() if one.apart]
 
 
 def setting_name(sources: Sequence[str | Path], params: Sequence[str], name: str) -> str:
@@ -47,8 +47,8 @@ def setting_name(sources: Sequence[str | Path], params: Sequence[str], name: str
     statements = read(sources, params, names.known)
     binding = read_param(f"{name}=0", f"setting {name!r}", len(statements.files), names.known)
     known = _Known([one for one in statements.bindings if not (one.text and _is_unclear(one, names))], names)
-    if _is_unclear(binding, names) and (found := known.setting(binding)):
-        return found.recorded
+    if _is_unclear(binding, names) and (setting := known.setting(binding)):
+        return setting.recorded
     return names.complete(Statements([binding]))[0].name
 
 
@@ -118,6 +118,6 @@ class _Known:
                 return None
         for spelled in self._spelled:
             known = {key: one.written.name for key, one in spelled.items()}
-            if found := one_meant(binding.name, known, f"{binding.where}: {binding.name}"):
-                return next(one for one in spelled.values() if one.written.name == found)
+            if name := one_meant(binding.name, known, f"{binding.where}: {binding.name}"):
+                return next(one for one in spelled.values() if one.written.name == name)
         return None

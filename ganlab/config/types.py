@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import typing
@@ -66,11 +67,9 @@ def _remedy(value: Any, shown: str, hint: Any) -> str:
         return f" Write {int(value)}."
     if isinstance(value, str):
         for number in (int, float):
-            try:
+            with contextlib.suppress(ValueError, OverflowError):
                 if fits(made := number(value), hint) and math.isfinite(made):  # nan and inf are no literals
                     return f" Write {value.strip()} without quotes."
-            except (ValueError, OverflowError):
-                continue
     if fits([value], hint):
         return f" Write [{shown}]."
     if fits(shown, hint):

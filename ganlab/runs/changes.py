@@ -41,13 +41,13 @@ def changes_of(info: Mapping[str, Any]) -> tuple[Change, ...]:
     Args:
         info: The fields of run.json.
     """
-    found: list[Change] = []
+    changes: list[Change] = []
     first = None
     for step, what, _ in reversed(_resumed(info)):
         first = step if first is None else min(first, step)
         if what and first > 0:
-            found.append(Change(first, what))
-    return tuple(reversed(found))
+            changes.append(Change(first, what))
+    return tuple(reversed(changes))
 
 
 def to_write(info: Mapping[str, Any], keep: int) -> list[Change]:
@@ -85,22 +85,22 @@ def settled_at(info: Mapping[str, Any]) -> int:
 
 def past(info: Mapping[str, Any], until: int) -> list[dict[str, Any]]:
     """The resumptions that a fork takes over from its parent: those up to the step at which it begins."""
-    found: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in all_changes(info)]
-    found += [{"step": end, "changes": [], EXTENDS: end} for end in ends_of(info)]
-    return sorted((entry for entry in found if entry["step"] <= until), key=lambda entry: int(entry["step"]))
+    entries: list[dict[str, Any]] = [{"step": one.step, "changes": list(one.what)} for one in all_changes(info)]
+    entries += [{"step": end, "changes": [], EXTENDS: end} for end in ends_of(info)]
+    return sorted((entry for entry in entries if entry["step"] <= until), key=lambda entry: int(entry["step"]))
 
 
 def all_changes(info: Mapping[str, Any]) -> tuple[Change, ...]:
     """The changes midway, oldest first, among them the settings of a fork that differ from its parent's."""
-    found = list(changes_of(info))
+    changes = list(changes_of(info))
     forked = info.get("forked_from", {})
     step, settings = forked.get("step", 0), forked.get("settings")
     if settings is not None:
         longer = any(at == step and steps is not None for at, _, steps in _resumed(info))
         new = [(name, value) for name, value in settings.items() if not (longer and name == STEPS)][:_MOST]
         what = tuple(f"{name}: now {value!r}"[:_LONGEST] for name, value in new)
-        found += [Change(step, what)] if what and step else []
-    return tuple(sorted(found, key=lambda change: change.step))
+        changes += [Change(step, what)] if what and step else []
+    return tuple(sorted(changes, key=lambda change: change.step))
 
 
 def in_words(changes: Sequence[Change]) -> str:
@@ -114,9 +114,9 @@ def in_words(changes: Sequence[Change]) -> str:
 
 def _resumed(info: Mapping[str, Any]) -> list[tuple[int, tuple[str, ...], int | None]]:
     """The resumptions: the step of each, its changes, and the earlier number of steps if it only extends the run."""
-    found: list[tuple[int, tuple[str, ...], int | None]] = []
+    resumptions: list[tuple[int, tuple[str, ...], int | None]] = []
     for entry in info.get("resumed", [])[-_MOST:]:
         extends = entry.get(EXTENDS)
         lines = entry.get("changes", [])[:_MOST] if extends is None else ()
-        found.append((entry["step"], tuple(line[:_LONGEST] for line in lines), extends))
-    return found
+        resumptions.append((entry["step"], tuple(line[:_LONGEST] for line in lines), extends))
+    return resumptions

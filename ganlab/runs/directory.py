@@ -264,9 +264,9 @@ def runs_matching(pattern: str | os.PathLike[str]) -> Iterator[Path]:
         yield from find_runs(path)
         return
     parts = [part if part == "**" else part.replace("**", "*") for part in path.relative_to(path.anchor).parts]
-    for found in sorted(Path(path.anchor or ".").glob("/".join(parts))):
-        if not any(part.startswith(".") for part in set(found.parts) - set(parts)):
-            yield from find_runs(found)
+    for match in sorted(Path(path.anchor or ".").glob("/".join(parts))):
+        if not any(part.startswith(".") for part in set(match.parts) - set(parts)):
+            yield from find_runs(match)
 
 
 def _to_text(info: Mapping[str, Any]) -> str:
@@ -282,11 +282,11 @@ def _no_run(path: Path) -> str:
         return f"{name} is a file; a run is a directory with a {INFO}."
     if os.path.lexists(path / INFO):
         return f"{name} is not a run: its {INFO} is not a regular file. Restore it, or remove the folder with rm."
-    found = list(find_runs(path))
-    if not found:
+    runs = list(find_runs(path))
+    if not runs:
         return f"{name} is not a run: it has no {INFO}."
-    latest = max(found, key=_written)
-    return f"{name} is not a run but contains {len(found)} of them; the latest is {line(latest)}."
+    latest = max(runs, key=_written)
+    return f"{name} is not a run but contains {len(runs)} of them; the latest is {line(latest)}."
 
 
 def _written(path: Path) -> float:

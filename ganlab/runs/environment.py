@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections import Counter
@@ -47,22 +48,22 @@ def environment(plugins: Sequence[Plugin], compiled: Sequence[str]) -> dict[str,
     import keras
     import tensorflow as tf
 
-    found: dict[str, Any] = {"python": platform.python_version(), "ganlab": __version__, **versions(PACKAGES)}
-    found["ganlab's own source"] = _source()
-    found |= {f"plugin {row.name}": row.version for row in plugins if row.version and row.distribution != DISTRIBUTION}
+    facts: dict[str, Any] = {"python": platform.python_version(), "ganlab": __version__, **versions(PACKAGES)}
+    facts["ganlab's own source"] = _source()
+    facts |= {f"plugin {row.name}": row.version for row in plugins if row.version and row.distribution != DISTRIBUTION}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threading = tf.config.threading
     # Zero leaves the choice to the environment and then to TensorFlow, which uses one thread per core.
     inside, between = threading.get_intra_op_parallelism_threads(), threading.get_inter_op_parallelism_threads()
-    found["threads in an operation"] = inside or _threads("TF_NUM_INTRAOP_THREADS") or cores
-    found["threads between operations"] = between or _threads("TF_NUM_INTEROP_THREADS") or cores
-    found["processor"] = _processor()
-    found["devices"] = _devices()
-    found["compiled by XLA"] = ", ".join(compiled) or "nothing"
-    found["deterministic operations"] = _deterministic()
-    found["keras floats"] = keras.config.floatx()
-    found |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    return found
+    facts["threads in an operation"] = inside or _threads("TF_NUM_INTRAOP_THREADS") or cores
+    facts["threads between operations"] = between or _threads("TF_NUM_INTEROP_THREADS") or cores
+    facts["processor"] = _processor()
+    facts["devices"] = _devices()
+    facts["compiled by XLA"] = ", ".join(compiled) or "nothing"
+    facts["deterministic operations"] = _deterministic()
+    facts["keras floats"] = keras.config.floatx()
+    facts |= {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return facts
 
 
 def _source() -> str:
@@ -100,11 +101,8 @@ def _deterministic() -> bool:
 
 def _processor() -> str:
     """The processor's model name on Linux; elsewhere the architecture."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith("model name"):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()

@@ -23,8 +23,8 @@ def complaints_of(info: Mapping[str, Any]) -> tuple[str, ...] | None:
     Returns:
         The complaints; empty for a healthy run, None if the run was never checked.
     """
-    found = info.get("health")
-    return None if found is None else _sentences(found)
+    complaints = info.get("health")
+    return None if complaints is None else _sentences(complaints)
 
 
 def warnings_of(info: Mapping[str, Any]) -> tuple[str, ...]:
@@ -46,5 +46,5 @@ def in_brief(complaints: Sequence[str] | None) -> str:
     return listed(names) or "ok"
 
 
-def _sentences(found: Sequence[str]) -> tuple[str, ...]:
-    return tuple(item[:_LONGEST] for item in found[:_MOST])
+def _sentences(sentences: Sequence[str]) -> tuple[str, ...]:
+    return tuple(item[:_LONGEST] for item in sentences[:_MOST])

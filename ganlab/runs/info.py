@@ -113,7 +113,7 @@ def read_fields(folder: Path) -> tuple[dict[str, Any], dict[str, RunError]]:
         content = read_json(folder, INFO, table(), most=_LARGEST, remedy=_REMEDY)
     except OSError as error:
         raise RunError(f"{line(folder / INFO)} cannot be read: {error.strerror}.") from None
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     problems: dict[str, RunError] = {}
     for name, value in content.items():
         try:
@@ -122,8 +122,8 @@ def read_fields(folder: Path) -> tuple[dict[str, Any], dict[str, RunError]]:
         except InvalidError as error:
             problems[name] = RunError(f"{line(folder / INFO)}: {error.within(name)}. {_REMEDY}")
         else:
-            found[name] = {tag: _number(item) for tag, item in value.items()} if name in _MEASURED else value
-    return found, problems
+            fields[name] = {tag: _number(item) for tag, item in value.items()} if name in _MEASURED else value
+    return fields, problems
 
 
 def why_unreadable(path: Path, error: Exception) -> str:

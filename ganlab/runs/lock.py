@@ -243,11 +243,9 @@ def _lives(left: dict[str, Any]) -> bool:
 
 def _started(pid: Any) -> str:
     """The start time of a process of this machine, so that it is not mistaken for one with the same id; "" for none."""
-    try:
+    with contextlib.suppress(OSError, ValueError, TypeError, IndexError, OverflowError):
         stat = Path(f"/proc/{int(pid)}/stat").read_text()
         return stat.rpartition(")")[2].split()[19]  # field 22 of proc(5), in ticks since boot
-    except (OSError, ValueError, TypeError, IndexError, OverflowError):
-        pass
     try:
         os.kill(int(pid), 0)
     except (OSError, ValueError, TypeError, OverflowError):

@@ -44,17 +44,17 @@ def closure(roots: Iterable[str], imported: Iterable[str] = ()) -> dict[str, str
     Returns:
         Hashes by module name. Nothing is imported.
     """
-    own, found = {name.partition(".")[0] for name in roots} | _plugin_packages(), dict[str, str]()
+    own, hashes = {name.partition(".")[0] for name in roots} | _plugin_packages(), dict[str, str]()
     waiting = [*imported, *roots]
-    while waiting and len(found) < _MOST:
+    while waiting and len(hashes) < _MOST:
         name = waiting.pop()
         if name.endswith(_ANY):
             waiting += _whole_package(name.removesuffix(_ANY))
-        elif name not in found and (file := file_of(name)) is not None and _counts(name, file, own):
-            found[name], imports = _parsed(file, _stamp(file), name)
+        elif name not in hashes and (file := file_of(name)) is not None and _counts(name, file, own):
+            hashes[name], imports = _parsed(file, _stamp(file), name)
             # `from package import name`: a module of the package, or an attribute of its __init__.
             waiting += [at if at.endswith(_ANY) or file_of(at) else at.rpartition(".")[0] for at in imports]
-    return dict(sorted(found.items()))
+    return dict(sorted(hashes.items()))
 
 
 def hash_of(name: str) -> str | None:
@@ -88,11 +88,11 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
         Hashes by qualified name, and the modules that they name.
     """
     names = vars(sys.modules[definition.__module__])
-    waiting, found, imported = [definition], dict[str, str](), []
+    waiting, hashes, imported = [definition], dict[str, str](), []
     while waiting:
         part = waiting.pop()
         key = f"{part.__module__}.{part.__qualname__}"
-        if key in found:
+        if key in hashes:
             continue
         mentioned, text = _source(part)
         constants = []
@@ -106,8 +106,8 @@ def definitions(definition: Any) -> tuple[dict[str, str], list[str]]:
                 imported.append(value.__module__)
             elif isinstance(value, (str, bytes, int, float, complex, tuple)):
                 constants.append((name, repr(value)))
-        found[key] = digest(f"{text}{constants}".encode())
-    return found, imported
+        hashes[key] = digest(f"{text}{constants}".encode())
+    return hashes, imported
 
 
 def _counts(name: str, file: Path, own: set[str]) -> bool:

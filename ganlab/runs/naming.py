@@ -37,8 +37,8 @@ def differing(settings: Iterable[Settings]) -> list[str]:
     known = ((name, [table[name] for table, _ in tables if name in table]) for name in names)
     # Most have one value in all runs, which takes less time to see.
     others = [name for name, values in known if len(values) < len(tables) or len(set(map(_distinct, values))) > 1]
-    found = [name for name in others if len(_values(name, tables)) > 1]
-    return sorted(found, key=lambda name: (name != _CONSTRAINTS, not name.startswith(f"{_CONSTRAINTS}.")))
+    several = [name for name in others if len(_values(name, tables)) > 1]
+    return sorted(several, key=lambda name: (name != _CONSTRAINTS, not name.startswith(f"{_CONSTRAINTS}.")))
 
 
 def short(name: str) -> str:

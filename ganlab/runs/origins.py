@@ -35,11 +35,11 @@ def data_of(dataset: Dataset, source: Dataset | None = None) -> dict[str, Any]:
     """
     name = selector_of(dataset)
     with plugin_code(name, "fingerprint"):
-        found = dataset.fingerprint()
+        fingerprint = dataset.fingerprint()
     try:
-        if not isinstance(found, Mapping) or not all(isinstance(key, str) for key in found):
-            raise TypeError(f"it is {found!r:.60}")
-        plain: dict[str, Any] = json.loads(json.dumps(dict(found), allow_nan=False))
+        if not isinstance(fingerprint, Mapping) or not all(isinstance(key, str) for key in fingerprint):
+            raise TypeError(f"it is {fingerprint!r:.60}")
+        plain: dict[str, Any] = json.loads(json.dumps(dict(fingerprint), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ContractError(
             f"{name}.fingerprint() must return plain values by name, for example numbers, texts and lists of hashes; "
@@ -97,8 +97,8 @@ def essence(data: Mapping[str, Any], code: Mapping[str, Any]) -> list[float]:
     """Numbers, exact in float32, that are equal if data and code are equal, so that workers can compare theirs."""
     first = {name: value[:1] if isinstance(value, list) else value for name, value in data.items()}
     text = json.dumps([first, code], sort_keys=True)
-    found = digest(text.encode())
-    return [float(int(found[at : at + 6], 16)) for at in (0, 6)]
+    code_hash = digest(text.encode())
+    return [float(int(code_hash[at : at + 6], 16)) for at in (0, 6)]
 
 
 def _differing(before: Any, now: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import platform
 import socket
@@ -61,10 +62,8 @@ def provenance(argv: Sequence[str], devices: Sequence[str], plugins: Sequence[Pl
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
     """The versions of the given distributions, without those that are not installed."""
-    found = {}
+    installed = {}
     for name in packages:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
+    return installed

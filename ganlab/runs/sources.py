@@ -36,11 +36,11 @@ def of_parts(recipe: Recipe) -> dict[str, dict[str, str]]:
         By part (`constraints.mine`, or the class of an object that no factory made): `made by`, the function or class
         that makes it, and the hashes of its modules by name.
     """
-    found: dict[str, dict[str, str]] = {}
+    codes: dict[str, dict[str, str]] = {}
     for name, make, plugin in _parts(recipe):
-        if name not in found and (code := _code(make, plugin)):
-            found[name] = code
-    return found
+        if name not in codes and (code := _code(make, plugin)):
+            codes[name] = code
+    return codes
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any, Any]]:

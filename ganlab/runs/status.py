@@ -64,8 +64,8 @@ def size_on_disk(folder: Path) -> int:
 
 def checkpoint_steps(path: Path) -> list[int]:
     """The steps of the complete checkpoints, in ascending order."""
-    found = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
-    return sorted(int(step) for step in found if step.isascii() and step.isdigit() and len(step) < _STEP_DIGITS)
+    steps = (item.parent.name.removeprefix("step-") for item in path.glob("checkpoints/step-*/manifest.json"))
+    return sorted(int(step) for step in steps if step.isascii() and step.isdigit() and len(step) < _STEP_DIGITS)
 
 
 def checkpoints_gone(path: Path, info: dict[str, Any]) -> str:

@@ -31,11 +31,11 @@ def fault(folder: Path) -> str:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for place in (folder, *folder.parents):
-            found = place.stat()
+            status = place.stat()
             whose = {os.geteuid()} if place == folder else {os.geteuid(), 0}
-            if found.st_uid not in whose:
+            if status.st_uid not in whose:
                 return f"{place} belongs to another user, whose programs would be executed"
-            if found.st_mode & _OTHERS and not (place != folder and found.st_mode & stat.S_ISVTX):
+            if status.st_mode & _OTHERS and not (place != folder and status.st_mode & stat.S_ISVTX):
                 return f"others may write into {place}, and what they write would be executed (chmod go-w)"
         if shutil.disk_usage(folder).free < _SPARE:
             return f"{folder} has less than {_SPARE >> 30} GB of free space"
@@ -47,12 +47,12 @@ def fault(folder: Path) -> str:
 
 def sizes(folder: Path) -> list[tuple[float, int, Path]]:
     """When each program was last used, its size in bytes, and its path, in that order."""
-    found = []
+    programs = []
     for path in folder.glob("[!.]*/*.pb"):
         with contextlib.suppress(OSError):  # removed by another process
             status = path.lstat()
-            found.append((status.st_mtime, status.st_size, path))
-    return sorted(found)
+            programs.append((status.st_mtime, status.st_size, path))
+    return sorted(programs)
 
 
 class Room:
@@ -101,9 +101,9 @@ class Room:
                 if file.name not in known:
                     os.link(file, self._kind / f"{_digest(file)}-{file.name}")
                 self._linked.add(file.name)
-            found = sizes(self._store)
-            total = sum(size for _, size, _ in found)
-            for _, size, file in found:
+            programs = sizes(self._store)
+            total = sum(size for _, size, _ in programs)
+            for _, size, file in programs:
                 if total > self._most:
                     file.unlink(missing_ok=True)
                     total -= size
@@ -161,7 +161,7 @@ def _digest(file: Path) -> str:
     except OSError:
         return ""
     with os.fdopen(descriptor, "rb") as opened:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
             return ""
         return digest(opened.read())

@@ -234,15 +234,14 @@ class Checkpoints:
 
     def all(self) -> list[Checkpoint]:
         """The complete checkpoints."""
-        found = [path for path in self._folder.glob("step-*") if _NAME.fullmatch(path.name)]
-        found = [path for path in found if (path / _MANIFEST).is_file()]
-        checkpoints = [Checkpoint(path, int(path.name.removeprefix("step-"))) for path in found]
+        paths = [each.parent for each in self._folder.glob(f"step-*/{_MANIFEST}") if each.is_file()]
+        named = [path for path in paths if _NAME.fullmatch(path.name)]
+        checkpoints = [Checkpoint(path, int(path.name.removeprefix("step-"))) for path in named]
         return sorted(checkpoints, key=lambda checkpoint: checkpoint.step)
 
     def latest(self) -> Checkpoint | None:
         """The newest, or None."""
-        found = self.all()
-        return found[-1] if found else None
+        return next(reversed(self.all()), None)
 
     def latest_sound(self, say: Callable[[str], None], *, repair: bool = True) -> Checkpoint | None:
         """The newest checkpoint whose files are as they were written and whose variables are finite, or None.

@@ -120,8 +120,8 @@ def measured(
     figures: dict[str, float] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "evaluate"):
-            found = evaluator.evaluate(sample, dataset, run)
-        figures |= {f"{name}/{key}": value for key, value in _numbers(name, found).items()}
+            returned = evaluator.evaluate(sample, dataset, run)
+        figures |= {f"{name}/{key}": value for key, value in _numbers(name, returned).items()}
     return figures
 
 
@@ -138,14 +138,14 @@ def declared_figures(
     better: dict[str, Direction] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         with plugin_code(f"evaluators.{name}", "limits"):
-            found, ways = evaluator.limits(dataset), evaluator.better
+            given, ways = evaluator.limits(dataset), evaluator.better
         try:
-            pairs = {str(figure): (float(low), float(high)) for figure, (low, high) in found.items()}
+            pairs = {str(figure): (float(low), float(high)) for figure, (low, high) in given.items()}
             if not all(low <= high for low, high in pairs.values()):
                 raise ValueError
         except (AttributeError, TypeError, ValueError):
             raise ContractError(
-                f"Evaluator {name} has the limits {found!r:.80}; it must return a dict of a figure's least and largest "
+                f"Evaluator {name} has the limits {given!r:.80}; it must return a dict of a figure's least and largest "
                 "value, for example {'share': (0.0, 1.0)}."
             ) from None
         for figure, ends in pairs.items():
@@ -188,8 +188,8 @@ def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManage
     return contextlib.nullcontext() if of_several(strategy) else strategy.scope()
 
 
-def _numbers(name: str, found: Any) -> dict[str, float]:
+def _numbers(name: str, given: Any) -> dict[str, float]:
     try:
-        return {str(key): float(value) for key, value in found.items()}
+        return {str(key): float(value) for key, value in given.items()}
     except (AttributeError, TypeError, ValueError):
-        raise ContractError(f"Evaluator {name} returned {found!r}; it must return a dict of named numbers.") from None
+        raise ContractError(f"Evaluator {name} returned {given!r}; it must return a dict of named numbers.") from None

@@ -157,11 +157,11 @@ def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     if step == "best":
         step = _best(run)
     step = None if step is None else several.whole_number(step, "checkpoint")
-    found = Checkpoints(run.path / "checkpoints").all()
-    if not found:
+    checkpoints = Checkpoints(run.path / "checkpoints").all()
+    if not checkpoints:
         raise RunError(_none(run))
-    chosen = found[-1] if step is None else next((one for one in found if one.step == step), None)
-    steps = ", ".join(str(checkpoint.step) for checkpoint in found)
+    chosen = checkpoints[-1] if step is None else next((one for one in checkpoints if one.step == step), None)
+    steps = ", ".join(str(checkpoint.step) for checkpoint in checkpoints)
     if chosen is None:
         raise RunError(f"{run.path} has no checkpoint of step {step}; those that are kept are of {steps}.")
     damage = chosen.damage()
@@ -203,8 +203,8 @@ def _trained(
 
     def networks() -> dict[str, Any]:
         made = optional.call(architecture.networks, _sample_shape(run), **_facts(run, frequencies))
-        found = {name: restored(name)[0] for name in made.get(GENERATOR, ())}
-        return {name: Sampler(each, each.weights, architecture).function for name, each in found.items()}
+        built = {name: restored(name)[0] for name in made.get(GENERATOR, ())}
+        return {name: Sampler(each, each.weights, architecture).function for name, each in built.items()}
 
     return Trained(
         network=generator,
@@ -265,16 +265,16 @@ def _sample_shape(run: RunDirectory) -> tuple[int, ...]:
 
 
 def _frequencies(run: RunDirectory, arguments: Mapping[str, Any]) -> list[float]:
-    found = run.info.get("label_frequencies") or label_frequencies(_dataset(run), int(arguments.get("seed", 0)))
-    if found is None:
+    frequencies = run.info.get("label_frequencies") or label_frequencies(_dataset(run), int(arguments.get("seed", 0)))
+    if frequencies is None:
         raise RunError(f"The generator of {run.path} is conditional, and its dataset has no labels.")
-    return [float(value) for value in found]
+    return [float(value) for value in frequencies]
 
 
 def _rows(run: RunDirectory, generator: Network) -> dict[str, Rows]:
     """Where the conditions and sources of samples come from; without them no data are needed."""
-    found = run.recipe(only=("dataset", "source")).arguments if generator.given else {}
-    return given_rows(make(found["dataset"]), make(found.get("source"))) if found else {}
+    arguments = run.recipe(only=("dataset", "source")).arguments if generator.given else {}
+    return given_rows(make(arguments["dataset"]), make(arguments.get("source"))) if arguments else {}
 
 
 def _dataset(run: RunDirectory) -> Dataset:

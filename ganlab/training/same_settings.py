@@ -56,8 +56,8 @@ def numbers_of(settings: Mapping[str, Any]) -> list[float]:
 
 
 def _places(name: str) -> set[int]:
-    found = digest(name.encode())
-    return {int(found[:8], 16) % _PLACES, _PLACES + int(found[8:16], 16) % _PLACES}
+    hexadecimal = digest(name.encode())
+    return {int(hexadecimal[:8], 16) % _PLACES, _PLACES + int(hexadecimal[8:16], 16) % _PLACES}
 
 
 def _differing(settings: Mapping[str, Any]) -> str:

@@ -52,11 +52,11 @@ def given_inputs(
     Where the experiment has neither, and the model takes `count` inputs, first of `shape`, their names mean nothing.
     """
     given = {x.name: x for x in _inputs(model) if x.name in GIVEN}
-    found = {name: facts.get(GIVEN[name][0]) for name in given}
-    if not any(found.values()) and takes(model, shape, count):
+    shapes = {name: facts.get(GIVEN[name][0]) for name in given}
+    if not any(shapes.values()) and takes(model, shape, count):
         return ()
     for name, x in given.items():
-        if (own := found[name]) is None or not _fits(x, own):
+        if (own := shapes[name]) is None or not _fits(x, own):
             has = f"has none: {GIVEN[name][1]}" if own is None else f"has one of shape {own}: use other data"
             raise ConfigError(
                 f"The {role} {model.name!r} has an input {name!r} of shape {tuple(x.shape[1:])}, and the experiment "

@@ -94,18 +94,18 @@ class Sampler:
         A sample has conditions, source and label of one example; where it takes labels alone, they are drawn.
         """
         numbers = tf.range(start, start + n, dtype=tf.int64)
-        found = {"labels": self.labels(n, seed, start)} if self.classes is not None and not self.rows else {}
+        rows = {"labels": self.labels(n, seed, start)} if self.classes is not None and not self.rows else {}
         for name, (dataset, *_) in self.rows.items():
             if name not in asked:
                 # Far beyond what training sees, or the whole set in an order of this seed.
                 at = numbers + (seed * 2**31 if dataset.size is None else 0)
                 at = numbers_at(at, dataset.size, seed, _OF_SAMPLES).numpy()
-                found[name] = rows_of(self.rows[name], at, self._seed)
+                rows[name] = rows_of(self.rows[name], at, self._seed)
         known = (*self.rows, *["labels"] * self._generator.conditional)
         if unknown := [name for name in asked if name not in known]:
             raise ContractError(f"The generator takes no {unknown[0]}: leave it out, or use one that does.")
-        found |= asked
-        return {name: found[name] for name in dict.fromkeys(("labels", *self.rows)) if name in found}
+        rows |= asked
+        return {name: rows[name] for name in dict.fromkeys(("labels", *self.rows)) if name in rows}
 
     def latents(self, n: int, seed: int, start: int = 0) -> tf.Tensor:
         """The latent vectors of those samples, `(n, latent_dim)` float32; in a graph n and seed may be tensors."""
@@ -321,6 +321,6 @@ def rows_of(rows: Rows, numbers: np.ndarray, seed: int) -> np.ndarray:
     """The rows with these numbers, int64 `(n,)`, of a method of a dataset, checked as `examples_of` does."""
     with plugin_code(selector_of(rows.dataset), rows.method):
         parts = (tf.constant(numbers[i : i + _BATCH], tf.int64) for i in range(0, len(numbers), _BATCH))
-        found = np.concatenate([np.asarray(called(rows, part, seed)) for part in parts])
-    check_finite_examples(rows.dataset, numbers, found)
-    return found
+        values = np.concatenate([np.asarray(called(rows, part, seed)) for part in parts])
+    check_finite_examples(rows.dataset, numbers, values)
+    return values

@@ -112,11 +112,11 @@ class Update(abc.ABC):
         result, _ = self.gradients(values, data, draws)
         context = tf.distribute.get_replica_context()
         left = iter(context.all_reduce(tf.distribute.ReduceOp.SUM, result.gradients))
-        found = {}
+        moved = {}
         for player in self.players:
             own, selector = values.players[player.role.name], selector_of(player.role.optimizer_of(self.experiment))
-            found[player.role.name] = player.ahead([next(left) for _ in own.trained], own, selector)
-        return found
+            moved[player.role.name] = player.ahead([next(left) for _ in own.trained], own, selector)
+        return moved
 
     def advanced(self, draws: Draws, values: Values, data: Tensors, log: Log) -> Values:
         """The values of the update, the states of its constraints advanced."""

@@ -119,22 +119,13 @@ class Classifier(ganlab.Features):
             f"comparable with those of another network. Raise features.classifier.updates = {self._settings.updates}."
         )
 
-    def measure_accuracy(self) -> float:
-        """Tests the network again, under the strategy that it was prepared under; as `held_out_accuracy`."""
-        self._check_prepared()
-        assert self._dataset is not None
-        return training.accuracy(self._model, self._dataset, self._settings.hold_out)
-
     def _outputs(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        self._check_prepared()
+        if self._model is None:
+            raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
         x = np.asarray(x, np.float32)
         parts = [self._run(x[start : start + _BLOCK]) for start in range(0, len(x), _BLOCK)]
         features, logits = zip(*parts, strict=True)
         return np.concatenate(features), np.concatenate(logits)
-
-    def _check_prepared(self) -> None:
-        if self._model is None:
-            raise ganlab.ContractError("features.classifier has no network yet: call prepare(dataset) first.")
 
 
 def _fits(arrays: list[np.ndarray], weights: list[np.ndarray]) -> bool:
