@@ -32,15 +32,12 @@ _SHIPPED = (CONFIG, "operative.gin", INFO, METRICS)
 def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str]:
     """Writes a run's networks, card and archive to an address or into a folder."""
     from ganlab.engine import find_checkpoint
+    from ganlab.functional import unique_names
 
     if not address.startswith(_HUB):
         _check_replaceable(address)  # before anything is made
     newest = find_checkpoint(run)
-    arrays: dict[str, dict[str, np.ndarray]] = {}
-    for name, value in newest.values():
-        role, kind, rest = (*name.split("/", 2), "", "")[:3]
-        if kind in ("weights", "average"):
-            arrays.setdefault(f"{role}/{kind}", {})[rest] = value
+    networks = sorted({name.partition("/")[0] for name, _ in newest.values() if name.split("/")[1:2] == ["weights"]})
     upper = run.certify().upper if certify else None
     with scratch_folder("ganlab-push-") as made:
         folder, copy = Path(made) / "files", Path(made) / "runs" / run.path.resolve().name
@@ -51,10 +48,11 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
         archive([copy], folder / ARCHIVE)
         for name in (CONFIG, INFO):
             shutil.move(copy / name, folder / name)
-        for role in sorted({name.partition("/")[0] for name in arrays}):
-            used = arrays.get(f"{role}/average") or arrays[f"{role}/weights"]
-            with new_file(folder / f"{role}.safetensors") as file:
-                file.write(encode(used, {"step": newest.step}, ".safetensors"))
+        for network in networks:
+            values = [each for each in run.network(network).variables if each.dtype.startswith("float")]
+            arrays = {name: np.asarray(value) for name, value in unique_names(values).items()}
+            with new_file(folder / f"{network}.safetensors") as file:
+                file.write(encode(arrays, {"step": newest.step}, ".safetensors"))
         (folder / README).write_text(card(run.info, newest.step, address, sorted(kept), upper), encoding="utf-8")
         _send(folder, address)
         return sorted(path.name for path in folder.iterdir())
@@ -107,8 +105,8 @@ tags: [gan, lipschitz]
 {table}
 
 `generator.safetensors` has the weights that samples are drawn with, their average if the run keeps one, and
-`critic.safetensors` those of the critic, by the names of layers. `config.gin` is the experiment. `run.tar.gz` is the
-run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
+`critic.safetensors` those of the critic, as their constraints make them, by the names of layers. `config.gin` is the
+experiment. `run.tar.gz` is the run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
 
 ```sh
 pip install -e '.[cpu,hub]'   # in ganlab's source tree
