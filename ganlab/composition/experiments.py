@@ -235,11 +235,17 @@ class Experiment:
         return unique_names(getattr(self, part))
 
     def components(self) -> Iterator[tuple[str, Any]]:
-        """The components of every part, each under a unique name; of a part that takes one, the part's."""
+        """The components of every part, each under a unique name; of a part that takes one, the part's.
+
+        A name that an earlier part has, too, follows its own part's: `generator_constraints/spectral_norm`.
+        """
+        taken: set[str] = set()
         for part in PARTS:
             value = getattr(self, part)
             if part in LISTS:
-                yield from zip(unique_names(value), value, strict=True)
+                names = unique_names(value)
+                yield from zip([f"{part}/{name}" if name in taken else name for name in names], value, strict=True)
+                taken.update(names)
             elif part not in MAPPINGS:
                 yield from [] if value is None else [(part, value)]
             else:

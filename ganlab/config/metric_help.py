@@ -157,6 +157,8 @@ def _of_schedule(tag: str, names: Names) -> MetricHelp | None:
     name, _, path = rest.partition("/")
     if begin != "schedules":
         return None
+    if name in LISTS:  # of one whose name another list has, too
+        name, _, path = path.partition("/")
     parameter = path.partition("/")[0]
     if name in PARTS and name not in LISTS:
         *network, parameter = path.split("/")[:2] if name in MAPPINGS else [parameter]

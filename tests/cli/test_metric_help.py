@@ -45,6 +45,7 @@ def explained(name, names):
         ("replica/<i>/diagnostics/slopes/real/mean", "The value of replica <i> alone"),
         ("schedules/gradient_penalty/weight", "The value of constraints.gradient_penalty.weight, which follows"),
         ("schedules/gradient_penalty_2/weight", "The penalty's factor; the paper's 10 for images"),
+        ("schedules/generator_constraints/gradient_penalty/weight", "The value of constraints.gradient_penalty.w"),
         ("schedules/critic_optimizer/learning_rate", "learning_rate of the experiment's critic_optimizer, which"),
         ("health", "evaluators report now"),
     ],

@@ -6,8 +6,10 @@ import tensorflow as tf
 from small import assert_same, constraint, sgd, small, trained, values
 
 import ganlab
+from ganlab.composition.making import schedules
 from ganlab.errors import ConfigError
 from ganlab.plugins import scheduled
+from ganlab.training.graph.learning_rate import changed_by_steps
 from ganlab.training.graph.sampling import Scorer
 from ganlab.training.graph.trainer import Trainer
 
@@ -38,6 +40,16 @@ def test_curves_have_their_values(name, arguments, expected):
     assert made.start == pytest.approx(expected.get(0, at(made, 0)))
     for step, value in expected.items():
         assert at(made, step) == pytest.approx(value, abs=1e-6), step
+
+
+def test_constraints_of_one_name_on_two_networks_have_a_schedule_each():
+    whole, short = schedule(start=3.0, end=1.0), schedule("warmup", value=2.0, over=2, fraction=0.5)
+    lists = {"constraints": whole, "generator_constraints": short}
+    experiment = small(0, **{part: [constraint("spectral_norm", target=of)] for part, of in lists.items()})
+    tags = ["schedules/spectral_norm/target", "schedules/generator_constraints/spectral_norm/target"]
+    assert list(schedules(experiment)) == tags
+    # That of the critic takes the whole run, so that more steps would change the past.
+    assert changed_by_steps(experiment, experiment.steps - 1, 3) == ["spectral_norm/target"]
 
 
 def penalized(weight, **parts):
