@@ -164,8 +164,8 @@ def _recipes(path: str, value: Any) -> Iterator[tuple[str, Recipe]]:
         for number, item in enumerate(value, start=1):
             yield from _recipes(f"{path}_{number}", item)
     elif isinstance(value, dict):
-        for number, item in enumerate(value.values(), start=1):
-            yield from _recipes(f"{path}_{number}", item)
+        for number, (key, item) in enumerate(value.items(), start=1):
+            yield from _recipes(f"{path}_{key if str(key).isidentifier() else number}", item)
 
 
 def _with_defaults(value: Any, *, literal: bool = False) -> Any:

@@ -46,6 +46,15 @@ def test_component_with_two_sets_of_arguments_gets_scopes(write, parts):
     assert _back(write, text) == recipe
 
 
+def test_settings_of_further_networks_are_named_by_the_network(write, parts):
+    networks = {"second": [_penalty(weight=2.0)], "encoder": [_penalty(weight=3.0)], "a b": [_penalty(weight=4.0)]}
+    recipe = _experiment(parts, network_constraints=networks)
+    flat = config.flatten(recipe)
+    for name, weight in (("second", 2.0), ("encoder", 3.0), (3, 4.0)):
+        assert flat[f"network_constraints_{name}_1/constraints.penalty.weight"] == weight
+    assert _back(write, config.render(recipe)) == recipe
+
+
 def test_component_used_twice_with_equal_arguments_needs_no_scope(write, parts):
     adam = Recipe("optimizers", "adam", {"beta": 0.5})
     recipe = _experiment({**parts, "critic_optimizer": adam, "generator_optimizer": adam})
