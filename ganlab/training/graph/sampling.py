@@ -71,7 +71,8 @@ class Sampler:
         self.rows = {name: rows[name] for name in needed}
         self._seed, self.normal, self.networks = seed, is_normal(architecture), networks
         self.classes = None if self._frequencies is None else len(self._frequencies)
-        self._run = tf.function(self._batch, autograph=False, reduce_retracing=True)
+        # TensorFlow counts the traces of a method over all objects, and would warn of several samplers.
+        self._run = tf.function(functools.partial(self._batch), autograph=False, reduce_retracing=True)
 
     def __call__(
         self, n: int, seed: int, labels: Sequence[int] | np.ndarray | None = None, *, start: int = 0, **given: Any
@@ -186,7 +187,7 @@ class Scorer:
         """
         self._state, self._player = state, state.in_turn[0]
         self._classes = classes if self.of_examples and self._player.network.conditional else None
-        self._run = tf.function(self._scores, autograph=False, reduce_retracing=True)
+        self._run = tf.function(functools.partial(self._scores), autograph=False, reduce_retracing=True)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Scores of these points."""
