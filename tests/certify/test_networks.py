@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from critics import points, weights_of
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.blocks import _evaluated, blockwise_bounds
 from ganlab_certify.chains import Chain, Stage, UnsuitableError
@@ -16,7 +17,6 @@ from ganlab_certify.semidefinite import program_of, semidefinite_bound
 from ganlab_certify.splitting import split_everywhere
 from ganlab_certify.waves import frequency_bounds, waves_of
 
-from ganlab.functional import named_weights
 from ganlab.layers import GroupSort, ProjectionHead
 from ganlab.lipschitz import attacked_constant, certificate, ladder
 
@@ -97,17 +97,9 @@ def weighted(model, seed):
     return model
 
 
-def weights_of(model):
-    return {name: np.asarray(variable) for name, variable in named_weights(model).items()}
-
-
 def critic_of(model, labels):
     rows = [tf.one_hot(labels, each.shape[1]) for each in model.inputs[1:]]
     return lambda x: tf.reshape(model([tf.convert_to_tensor(x), *rows] if rows else x, training=False), [-1])
-
-
-def points(model, count, seed=0):
-    return np.random.default_rng(seed).standard_normal((count, *model.inputs[0].shape[1:])).astype(np.float32)
 
 
 @pytest.mark.parametrize("kind", ["groups", "sequences", "projection", "planes", "vectors"])
