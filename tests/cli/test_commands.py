@@ -81,10 +81,10 @@ RAN = {
 
 
 @pytest.fixture
-def training(monkeypatch):
-    """Replaces composing and training; `training.result` decides how training ends, `training.calls` has the calls."""
-    fake = types.SimpleNamespace()
-    fake.calls, fake.result = [], {}
+def training(here, minimal, monkeypatch):
+    """Replaces composing and training of exp.gin; `training.result` is how that ends, `training.calls` the calls."""
+    (here / "exp.gin").write_text(minimal)
+    fake = types.SimpleNamespace(calls=[], result={})
 
     def train(experiment, path, *, resume, resume_or_start, allow_changes, console):
         fake.calls.append((experiment, path, resume_or_start or resume, console))
@@ -99,8 +99,7 @@ def training(monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--name", "--resume-or-start"])
-def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal, training, option):
-    (here / "exp.gin").write_text(minimal)
+def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, training, option):
     result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", option, "first")
     ((experiment, path, resume, console),) = training.calls
     assert experiment.arguments["seed"] == 5
@@ -120,8 +119,7 @@ def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal
 
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here, minimal, training, signal, code):
-    (here / "exp.gin").write_text(minimal)
+def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, training, signal, code):
     training.result = {"status": "interrupted", "signal": signal, "metrics_step": 5}
     result = ganlab("run", "--gin", "exp.gin", "--name", "it")
     assert result.exit_code == code
@@ -138,15 +136,13 @@ def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here,
         (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
 )
-def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, error, code, message):
-    (here / "exp.gin").write_text(minimal)
+def test_errors_become_messages_and_exit_codes(ganlab, training, error, code, message):
     training.result = error
     result = ganlab("run", "--gin", "exp.gin")
     assert (result.exit_code, result.stderr) == (code, message)
 
 
-def test_debug_prints_the_traceback(ganlab, here, minimal, training):
-    (here / "exp.gin").write_text(minimal)
+def test_debug_prints_the_traceback(ganlab, training):
     training.result = IncompatibleError("these do not fit")
     result = ganlab("--debug", "run", "--gin", "exp.gin")
     assert result.exit_code == 2
@@ -154,8 +150,7 @@ def test_debug_prints_the_traceback(ganlab, here, minimal, training):
     assert result.stderr.endswith("\nError: these do not fit\n")
 
 
-def test_internal_error_is_not_hidden(ganlab, here, minimal, training):
-    (here / "exp.gin").write_text(minimal)
+def test_internal_error_is_not_hidden(ganlab, training):
     training.result = ZeroDivisionError("a bug")
     assert ganlab("run", "--gin", "exp.gin").exception is training.result
 
