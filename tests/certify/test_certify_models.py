@@ -218,22 +218,13 @@ def dense(weights):
     return archived(network_of("Dense", units=1), **{"model.weights.h5": weights})
 
 
-def is_promised(weights):
-    weights.create_dataset("w", (10**7, 10**7), "f4", chunks=(64, 64))
-
-
-def is_linked(weights):
-    weights["w"] = h5py.ExternalLink("/etc/passwd", "w")
-
-
-def lies_elsewhere(weights):
-    weights.create_dataset("w", (2,), "f4", external=[("/etc/passwd", 0, 8)])
-
-
-def expands(weights):
-    weights.create_dataset("w", data=np.ones(2, np.float32), maxshape=(None,), chunks=(10**7,), compression="gzip")
-
-
+TWO = {"data": np.ones(2, np.float32), "maxshape": (None,)}
+WEIGHTS = {
+    "promised": lambda weights: weights.create_dataset("w", (10**7, 10**7), "f4", chunks=(64, 64)),
+    "linked": lambda weights: weights.update(w=h5py.ExternalLink("/etc/passwd", "w")),
+    "external": lambda weights: weights.create_dataset("w", (2,), "f4", external=[("/etc/passwd", 0, 8)]),
+    "expanding": lambda weights: weights.create_dataset("w", **TWO, chunks=(10**7,), compression="gzip"),
+}
 FOUR = weights_that(lambda weights: weights.create_dataset("w", data=np.ones(4, np.float32)))
 # Constants of which one is too large, or all together, and weights of which all together are.
 N = 30000
@@ -257,10 +248,7 @@ HOSTILE = {
     "program.keras": lambda: archived(network_of("TFSMLayer", filepath="/tmp/else")),
     "deep.keras": lambda: archived("[" * 10**6),
     "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": FOUR}),
-    **{
-        f"{change.__name__}.keras": lambda change=change: dense(weights_that(change))
-        for change in (is_promised, is_linked, lies_elsewhere, expands)
-    },
+    **{f"{name}.keras": lambda change=change: dense(weights_that(change)) for name, change in WEIGHTS.items()},
     "tall.keras": lambda: archived(network_of("RepeatVector", n=2**24), **{"model.weights.h5": FOUR}),
     "unlike.keras": lambda: dense(FOUR),
     "damaged.onnx": lambda: b"\x08\x07:\xff\xff\xff\xff\x7f",
