@@ -13,6 +13,7 @@ from cpu import against_imports
 from ganlab import Run, config
 from ganlab.errors import IncompatibleError, RunInUseError, TrainingFailedError
 from ganlab.plugins.recipes import Recipe
+from ganlab.runs import create_run
 
 
 def test_dry_run_and_config_show_print_the_whole_experiment_and_write_nothing(ganlab, here, minimal):
@@ -156,11 +157,9 @@ def test_internal_error_is_not_hidden(ganlab, training):
 
 
 def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, here, minimal, training):
-    run = here / "elsewhere" / "run"
-    run.mkdir(parents=True)
-    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
     local = {"distribution": str(here / "ganlab_plugins.py"), "version": "", "status": "loaded"}
-    (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
+    info = {"provenance": {"plugins": {"ganlab_plugins": local}}}
+    run = create_run(here / "deep" / "run", config=f"{minimal}experiment.steps = 70\n", operative="", info=info).path
     result = ganlab("run", "--resume", run)
     assert result.exit_code == 2
     command = f"run --resume {run} --plugin-file {local['distribution']}"
@@ -183,10 +182,7 @@ def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, he
 )
 def test_resume_with_changed_settings_needs_allow_changes(ganlab, here, minimal, training, arguments, line):
     (here / "exp.gin").write_text(minimal + "experiment.steps = 90\n")
-    run = here / "run"
-    run.mkdir()
-    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
-    (run / "run.json").write_text("{}")
+    run = create_run(here / "run", config=f"{minimal}experiment.steps = 70\n", operative="", info={}).path
     plugin = ["--plugin-file", here / "ganlab_plugins.py"]
     assert ganlab("run", "--resume", run, *plugin).exit_code == 0
     Run(run).update(settings=config.flatten(training.calls[0][0]), status="interrupted")
@@ -242,12 +238,9 @@ def test_help_is_quick():
 
 def test_a_mistake_in_a_real_process(here, minimal):
     (here / "exp.gin").write_text(minimal + "experiment.batch_size = 6.4\n")
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "ganlab", "run", "--gin", "exp.gin", "--runs", "out"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"},
-    )
+    command = [sys.executable, "-X", "importtime", "-m", "ganlab", "run", "--gin", "exp.gin", "--runs", "out"]
+    environment = {**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     message = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, done.stdout) == (2, "")
     assert message == ["Error: exp.gin:7: experiment.batch_size = 6.4 must be int, not float."]
