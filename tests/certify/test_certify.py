@@ -3,33 +3,20 @@
 import json
 
 import pytest
-from click.testing import CliRunner
+from command_lines import command, invoke
+from critics import RUN
 from ganlab_certify.rungs import RUNGS
 
 import ganlab
-from ganlab.cli import cli
-
-EXPERIMENT = """
-include 'base/toy.gin'
-experiment.dataset = @datasets.gaussian_ring()
-experiment.steps = 2
-experiment.critic_steps = 1
-experiment.batch_size = 16
-architectures.mlp.width = 6
-architectures.mlp.depth = 2
-"""
 
 
 @pytest.fixture(scope="module")
 def run(trained):
-    """A run of two steps."""
-    return trained(EXPERIMENT)
+    return trained(RUN)
 
 
 def certified(run, *options):
-    result = CliRunner().invoke(cli, ["certify", str(run), "--seconds", "5", *options])
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    return command("certify", run, "--seconds", "5", *options)
 
 
 @pytest.mark.slow
@@ -58,7 +45,7 @@ def test_from_python(run):
 
 @pytest.mark.slow
 def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(trained):
-    run = trained(EXPERIMENT + "experiment.constraints = [@constraints.gradient_normalization()]\n")
+    run = trained(RUN + "experiment.constraints = [@constraints.gradient_normalization()]\n")
     found = json.loads(certified(run, "--json"))
     assert found["upper"] is None
     assert found["lower"] > 0
@@ -67,7 +54,7 @@ def test_a_critic_whose_function_a_constraint_changes_is_attacked_alone(trained)
 
 @pytest.mark.slow
 def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(trained):
-    run = trained(EXPERIMENT + "experiment.precision = 'mixed_bfloat16'\n")
+    run = trained(RUN + "experiment.precision = 'mixed_bfloat16'\n")
     found = json.loads(certified(run, "--json"))
     assert 0.9 * found["upper"] <= found["lower"] <= found["upper"] * 1.0001
     assert 0 < found["rounding"]["error"] < found["rounding"]["radius"]
@@ -82,26 +69,21 @@ def test_a_critic_of_mixed_precision_is_bounded_as_in_float32(trained):
     ],
 )
 def test_options_of_the_distance_are_refused_without_it(run, options, message):
-    result = CliRunner().invoke(cli, ["certify", str(run), *options])
-    assert result.exit_code == 2, result.output
-    assert message in " ".join(result.stderr.split())
+    assert message in " ".join(command("certify", run, *options, code=2).split())
 
 
 @pytest.mark.slow
 def test_a_certificate_that_was_asked_for_and_does_not_suit_the_critic_is_a_failure(trained):
-    wide = trained(EXPERIMENT.replace("gaussian_ring", "digits").replace("width = 6", "width = 65"))
-    options = ["certify", str(wide), "--seconds", "1", "--json"]
-    result = CliRunner().invoke(cli, [*options, "--rung", "exact"])
+    wide = trained(RUN.replace("gaussian_ring", "digits").replace("width = 6", "width = 65"))
+    options = ["certify", wide, "--seconds", "1", "--json", "--rung", "exact"]
+    result = invoke(*options)
     assert result.exit_code == 1, result.output
     assert json.loads(result.stdout)["rungs"][0]["bound"] is None
     assert "no certificate that --rung asks for suits this critic. exact: It has 130 units" in result.stderr
-    result = CliRunner().invoke(cli, [*options, "--rung", "exact", "--rung", "products"])
-    assert result.exit_code == 0, result.output
+    command(*options, "--rung", "products")
 
 
 def test_an_unknown_rung_is_one_line(run):
     with pytest.raises(ganlab.ConfigError, match="There is no certificate 'magic'"):
         ganlab.Run(run).certify(rungs=["magic"], seconds=1)
-    result = CliRunner().invoke(cli, ["certify", str(run), "--rung", "magic"])
-    assert result.exit_code == 2
-    assert "'magic' is not one of 'products'" in result.output
+    assert "'magic' is not one of 'products'" in command("certify", run, "--rung", "magic", code=2)

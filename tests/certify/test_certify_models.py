@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 import tf2onnx
-from click.testing import CliRunner
+from command_lines import command
+from critics import RUN, weights_of
 from ganlab_certify import certify_model
 from ganlab_certify.certifying import restored
 from ganlab_certify.models import open_model
@@ -21,7 +22,6 @@ from onnx import TensorProto, helper
 from safetensors.numpy import save
 
 import ganlab
-from ganlab.cli import cli
 from ganlab.engine import Scorer
 from ganlab.functional import named_weights
 from ganlab.layers import ProjectionHead
@@ -79,17 +79,13 @@ def inputs_of(model):
     return [x, *(np.eye(y.shape[1], dtype=np.float32)[np.arange(6) % y.shape[1]] for y in model.inputs[1:])]
 
 
-def product(model):
-    return certificate(model)({name: np.asarray(each) for name, each in named_weights(model).items()})
-
-
 @pytest.mark.parametrize("make", [convolutional, residual, planes, vectors])
 def test_a_file_is_the_network_that_was_written(make, tmp_path):
     model = made(make)
     for path in write_both(model, tmp_path):
         read = open_model(path)()
         np.testing.assert_allclose(read(inputs_of(model)), model(inputs_of(model)), rtol=1e-5, atol=1e-5)
-        assert product(read) == product(model)
+        assert certificate(read)(weights_of(read)) == certificate(model)(weights_of(model))
 
 
 def test_a_file_that_is_exchanged_is_the_one_that_was_checked(tmp_path):
@@ -103,20 +99,15 @@ def test_a_file_that_is_exchanged_is_the_one_that_was_checked(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_and_its_critic_in_files_have_the_same_numbers(trained, tmp_path):
-    run = trained(
-        "include 'base/toy.gin'\nexperiment.dataset = @datasets.gaussian_ring()\nexperiment.steps = 2\n"
-        "experiment.critic_steps = 1\nexperiment.batch_size = 16\narchitectures.mlp.width = 6\n"
-        "architectures.mlp.depth = 2\n"
-    )
+    run = trained(RUN)
     _, state = restored(ganlab.Run(run))
     model = state.critic.network.model
     for name, variable in named_weights(model).items():
         variable.assign(Scorer(state).effective()[name])
     answers = []
-    for source in ([str(run)], *(["--model", str(path)] for path in write_both(model, tmp_path))):
-        result = CliRunner().invoke(cli, ["certify", *source, "--seconds", "5", "--json"])
-        assert result.exit_code == 0, result.output
-        answers.append({each["rung"]: each["bound"] for each in json.loads(result.stdout)["rungs"]})
+    for source in ([run], *(["--model", path] for path in write_both(model, tmp_path))):
+        found = json.loads(command("certify", *source, "--seconds", "5", "--json"))
+        answers.append({each["rung"]: each["bound"] for each in found["rungs"]})
     for answer in answers[1:]:
         for name in ("products", "averaged", "semidefinite", "exact"):
             assert answer[name] == pytest.approx(answers[0][name], rel=1e-9)
@@ -153,7 +144,7 @@ def test_a_network_of_pytorch_is_described(tmp_path):
 
 def test_a_residual_critic_of_labels_is_described(tmp_path):
     model = made(residual)
-    arrays = {name: np.asarray(variable) for name, variable in named_weights(model).items()}
+    arrays = weights_of(model)
     (tmp_path / "critic.safetensors").write_bytes(save(arrays))
     names = list(arrays)  # two convolutions, the shortcut, the projection
     first, second, shortcut = (name for name in names if name.startswith("conv2d") and name.endswith("kernel"))
@@ -178,7 +169,7 @@ def test_a_residual_critic_of_labels_is_described(tmp_path):
     (tmp_path / "critic.json").write_text(json.dumps(content))
     read = open_model(tmp_path / "critic.safetensors")()
     np.testing.assert_allclose(read(inputs_of(model)), model(inputs_of(model)), rtol=1e-5, atol=1e-5)
-    assert product(read) == product(model)
+    assert certificate(read)(weights_of(read)) == certificate(model)(weights_of(model))
 
 
 def archived(config, **members):
@@ -203,7 +194,7 @@ def graph_of(*nodes, tensors=(), shape=(None, 4)):
 
 
 def elsewhere():
-    model = graph_of(helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [1.0] * 4)])
+    model = graph_of(END, tensors=[W])
     tensor = model.graph.initializer[0]
     tensor.ClearField("float_data")
     tensor.data_location = TensorProto.EXTERNAL
@@ -212,15 +203,9 @@ def elsewhere():
 
 
 def enormous():
-    model = graph_of(helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [1.0] * 4)])
+    model = graph_of(END, tensors=[W])
     model.graph.initializer[0].dims[:] = [2**31, 2**31]
     return model
-
-
-def weights_of_nothing():
-    with h5py.File(file := io.BytesIO(), "w") as weights:
-        weights.create_dataset("w", (10**7, 10**7), "f4", chunks=(64, 64))
-    return file.getvalue()
 
 
 def weights_that(change):
@@ -229,21 +214,22 @@ def weights_that(change):
     return file.getvalue()
 
 
-def is_linked(weights):
-    weights["w"] = h5py.ExternalLink("/etc/passwd", "w")
+def dense(weights):
+    return archived(network_of("Dense", units=1), **{"model.weights.h5": weights})
 
 
-def lies_elsewhere(weights):
-    weights.create_dataset("w", (2,), "f4", external=[("/etc/passwd", 0, 8)])
-
-
-def expands(weights):
-    weights.create_dataset("w", data=np.ones(2, np.float32), maxshape=(None,), chunks=(10**7,), compression="gzip")
-
-
+TWO = {"data": np.ones(2, np.float32), "maxshape": (None,)}
+WEIGHTS = {
+    "promised": lambda weights: weights.create_dataset("w", (10**7, 10**7), "f4", chunks=(64, 64)),
+    "linked": lambda weights: weights.update(w=h5py.ExternalLink("/etc/passwd", "w")),
+    "external": lambda weights: weights.create_dataset("w", (2,), "f4", external=[("/etc/passwd", 0, 8)]),
+    "expanding": lambda weights: weights.create_dataset("w", **TWO, chunks=(10**7,), compression="gzip"),
+}
+FOUR = weights_that(lambda weights: weights.create_dataset("w", data=np.ones(4, np.float32)))
 # Constants of which one is too large, or all together, and weights of which all together are.
 N = 30000
-LONG = [("a", 1, [N, 1], [1.0] * N), ("b", 1, [1, N], [1.0] * N), ("i", 7, [N], [0] * N), ("w", 1, [4, 1], [1.0] * 4)]
+W = ("w", 1, [4, 1], [1.0] * 4)
+LONG = [("a", 1, [N, 1], [1.0] * N), ("b", 1, [1, N], [1.0] * N), ("i", 7, [N], [0] * N), W]
 WIDE = [("w", 1, [2048, 1], [1.0] * 2048), ("v", 1, [2048, 2048], np.ones(2**22, np.float32))]
 FOLDED = {
     **{kind: [helper.make_node(kind, ["a", "b"], ["c"])] for kind in ("Add", "MatMul")},
@@ -257,41 +243,28 @@ EYE = [helper.make_node("Mul", ["x", "w"], ["z"])]
 TILE = (helper.make_node("Tile", ["c", "r"], ["d"]), helper.make_node("MatMul", ["x", "d"], ["y"]))
 HOSTILE = {
     "damaged.keras": lambda: b"PK\3\4 and so on",
-    "bomb.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": bytes(3 * 10**7)}),
+    "bomb.keras": lambda: dense(bytes(3 * 10**7)),
     "code.keras": lambda: archived(network_of("Lambda", function="whatever")),
     "program.keras": lambda: archived(network_of("TFSMLayer", filepath="/tmp/else")),
     "deep.keras": lambda: archived("[" * 10**6),
-    "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": written()}),
-    "promised.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": weights_of_nothing()}),
-    **{
-        f"{change.__name__}.keras": lambda change=change: archived(
-            network_of("Dense", units=1), **{"model.weights.h5": weights_that(change)}
-        )
-        for change in (is_linked, lies_elsewhere, expands)
-    },
-    "tall.keras": lambda: archived(network_of("RepeatVector", n=2**24), **{"model.weights.h5": written()}),
-    "unlike.keras": lambda: archived(network_of("Dense", units=1), **{"model.weights.h5": written()}),
+    "wide.keras": lambda: archived(network_of("Dense", units=2**34), **{"model.weights.h5": FOUR}),
+    **{f"{name}.keras": lambda change=change: dense(weights_that(change)) for name, change in WEIGHTS.items()},
+    "tall.keras": lambda: archived(network_of("RepeatVector", n=2**24), **{"model.weights.h5": FOUR}),
+    "unlike.keras": lambda: dense(FOUR),
     "damaged.onnx": lambda: b"\x08\x07:\xff\xff\xff\xff\x7f",
     "empty.onnx": lambda: b"",
-    "elsewhere.onnx": lambda: elsewhere().SerializeToString(),
-    "enormous.onnx": lambda: enormous().SerializeToString(),
-    "loop.onnx": lambda: graph_of(helper.make_node("Loop", ["x"], ["y"])).SerializeToString(),
-    "undefined.onnx": lambda: graph_of(helper.make_node("Relu", ["z"], ["y"])).SerializeToString(),
-    "repeated.onnx": lambda: graph_of(
-        *TILE, tensors=[("c", 1, [4, 1], [1.0] * 4), ("r", 7, [2], [2**31, 2**31])]
-    ).SerializeToString(),
-    **{
-        f"{name}.onnx": lambda nodes=nodes: graph_of(*nodes, END, tensors=LONG).SerializeToString()
-        for name, nodes in FOLDED.items()
-    },
-    "again.onnx": lambda: graph_of(*AGAIN, END, tensors=WIDE, shape=(None, 2048)).SerializeToString(),
-    "eye.onnx": lambda: graph_of(*EYE, tensors=[("w", 1, [1], [1.0])], shape=(None, N)).SerializeToString(),
-    "axes.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"]), shape=[2**62] * 10**5).SerializeToString(),
-    "infinite.onnx": lambda: graph_of(
-        helper.make_node("MatMul", ["x", "w"], ["y"]), tensors=[("w", 1, [4, 1], [np.nan] * 4)]
-    ).SerializeToString(),
-    "foreign.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"], domain="else")).SerializeToString(),
-    "two.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"])).SerializeToString(),
+    "elsewhere.onnx": elsewhere,
+    "enormous.onnx": enormous,
+    "loop.onnx": lambda: graph_of(helper.make_node("Loop", ["x"], ["y"])),
+    "undefined.onnx": lambda: graph_of(helper.make_node("Relu", ["z"], ["y"])),
+    "repeated.onnx": lambda: graph_of(*TILE, tensors=[("c", *W[1:]), ("r", 7, [2], [2**31, 2**31])]),
+    **{f"{name}.onnx": lambda nodes=nodes: graph_of(*nodes, END, tensors=LONG) for name, nodes in FOLDED.items()},
+    "again.onnx": lambda: graph_of(*AGAIN, END, tensors=WIDE, shape=(None, 2048)),
+    "eye.onnx": lambda: graph_of(*EYE, tensors=[("w", 1, [1], [1.0])], shape=(None, N)),
+    "axes.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"]), shape=[2**62] * 10**5),
+    "infinite.onnx": lambda: graph_of(END, tensors=[("w", 1, [4, 1], [np.nan] * 4)]),
+    "foreign.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"], domain="else")),
+    "two.onnx": lambda: graph_of(helper.make_node("Relu", ["x"], ["y"])),
     "headless.safetensors": lambda: b"\xff" * 8,
     "short.safetensors": lambda: save({"w": np.ones((4, 1), np.float32)})[:-4],
     "undescribed.safetensors": lambda: save({}),
@@ -300,17 +273,12 @@ HOSTILE = {
 }
 
 
-def written():
-    with h5py.File(file := io.BytesIO(), "w") as weights:
-        weights.create_dataset("w", data=np.ones(4, np.float32))
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("name", [*HOSTILE, "pipe.onnx", "missing.keras"])
 def test_hostile_files_end_in_one_sentence_within_a_second(name, tmp_path):
     path = Path(tmp_path, name)
     if name in HOSTILE:
-        path.write_bytes(HOSTILE[name]())
+        content = HOSTILE[name]()
+        path.write_bytes(content if isinstance(content, bytes) else content.SerializeToString())
     elif name.startswith("pipe"):
         os.mkfifo(path)
     layer = {"kind": "conv", "weight": "w", "padding": 10**9}
@@ -331,7 +299,7 @@ def test_a_class_that_only_calls_itself_ours_is_not_looked_up(tmp_path):
         '{"mod', '{"registered_name": "ganlab>X", "mod'
     )
     path = Path(tmp_path, "named.keras")
-    path.write_bytes(archived(named, **{"model.weights.h5": written()}))
+    path.write_bytes(archived(named, **{"model.weights.h5": FOUR}))
     with pytest.raises(ganlab.ConfigError, match="'ganlab>X', which is not a layer of ganlab"):
         open_model(path)()
 
@@ -347,6 +315,4 @@ def test_a_class_that_only_calls_itself_ours_is_not_looked_up(tmp_path):
 )
 def test_a_mistake_is_one_line(options, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(cli, ["certify", *options])
-    assert result.exit_code == 2, result.output
-    assert message in " ".join(result.stderr.split())
+    assert message in " ".join(command("certify", *options, code=2).split())

@@ -8,13 +8,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from command_lines import invoke
 from ganlab_certify import sample_distance
 from ganlab_certify.two_samples import _tests
 from scipy import stats
 
 import ganlab
-from ganlab.cli import cli
 
 
 def ball(random, n, dims):
@@ -144,7 +143,7 @@ def test_p_values_of_equal_distributions_are_uniform_and_of_unequal_ones_small()
 
 
 def run(*arguments):
-    result = CliRunner().invoke(cli, ["distance", *map(str, arguments)])
+    result = invoke("distance", *arguments)
     return result.exit_code, result.stdout, " ".join(result.stderr.split())
 
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from critics import points, weights_of
 from ganlab_certify.attacks import tiled_constant
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.boxes import within
@@ -14,7 +15,7 @@ from ganlab_certify.splitting import _bounds, split_bound
 from scipy.optimize import minimize
 
 from ganlab import layers as ours
-from ganlab.functional import input_gradient, named_weights
+from ganlab.functional import input_gradient
 from ganlab.layers import Dropout, FullSort, GroupSort
 from ganlab.lipschitz import ACTIVATION_SLOPES, attacked_constant, ladder
 
@@ -42,10 +43,6 @@ CRITICS = {
 }
 
 
-def weights_of(model):
-    return {name: np.asarray(variable) for name, variable in named_weights(model).items()}
-
-
 def chained(model):
     (chain,) = network_of(model, weights_of(model)).chains()
     return chain
@@ -57,18 +54,13 @@ def slopes(model, x):
     return np.linalg.norm(np.asarray(gradient).reshape(len(x), -1), axis=1)
 
 
-def points(model, count=2000, spread=2.0, seed=0):
-    random = np.random.default_rng(seed)
-    return spread * random.standard_normal((count, *model.input_shape[1:]))
-
-
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow if n in ("leaky", "dropout") else ()) for n in CRITICS]
 )
 def test_every_rung_is_above_every_slope_and_below_the_rung_before(name):
     model = CRITICS[name]()
     chain = chained(model)
-    steepest = slopes(model, points(model)).max()
+    steepest = slopes(model, points(model, spread=2.0)).max()
     averaged, semidefinite = averaged_bound(chain), semidefinite_bound(chain, seconds=5)
     product = np.linalg.norm(chain.last)
     for stage in chain.stages:
@@ -202,7 +194,7 @@ def test_a_search_that_is_not_finished_is_not_above_the_rungs_before_it():
     model = critic([40, 40], inputs=6)
     before, rung = ladder(model, weights_of(model), rungs=("semidefinite", "exact"), seconds=1)
     assert rung.note == "not finished"
-    assert 0 < slopes(model, points(model)).max() <= rung.bound == before.bound
+    assert 0 < slopes(model, points(model, spread=2.0)).max() <= rung.bound == before.bound
 
 
 def test_no_slope_is_taken_on_a_kink():
@@ -262,7 +254,7 @@ def test_every_part_of_a_split_box_is_bounded(size):
 
 def test_an_attack_finds_the_steepest_piece():
     model = critic([8, 8], seed=2)
-    found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500, spread=1.0), steps=50)
+    found = attacked_constant(lambda x: tf.reshape(model(x), [-1]), points(model, 500), steps=50)
     lower, upper = exact_constant(chained(model))
     assert 0.95 * lower <= found <= upper * (1 + 1e-4)
 
@@ -310,7 +302,7 @@ def test_a_layer_that_is_called_twice_is_two_stages():
     model = keras.Model(x, keras.layers.Dense(1)(twice(twice(x))))
     chain = chained(model)
     assert [stage.matrix.shape for stage in chain.stages] == [(3, 3), (3, 3)]
-    assert slopes(model, points(model)).max() <= semidefinite_bound(chain, seconds=2) * (1 + 1e-5)
+    assert slopes(model, points(model, spread=2.0)).max() <= semidefinite_bound(chain, seconds=2) * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("kind", ["points", "images"])
@@ -330,7 +322,7 @@ def test_layers_of_constant_one_are_part_of_a_chain(kind):
     for variable in model.trainable_variables:
         variable.assign(random.normal(size=variable.shape))
     chain = chained(model)
-    given = points(model, 300)
+    given = points(model, 300, 2.0)
     found = given.reshape(300, -1)
     for stage in chain.stages:
         found = stage.apply(found @ stage.matrix.T + stage.bias)
@@ -345,4 +337,4 @@ def test_a_cell_that_the_solver_gives_up_on_counts(monkeypatch):
     monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: scipy.optimize.OptimizeResult(status=4, x=None))
     model = critic([3, 2])
     _, upper = exact_constant(chained(model), seconds=10)
-    assert upper * (1 + 1e-6) >= slopes(model, points(model)).max()
+    assert upper * (1 + 1e-6) >= slopes(model, points(model, spread=2.0)).max()

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from critics import points, weights_of
 from ganlab_certify.averaged import averaged_bound
 from ganlab_certify.blocks import _evaluated, blockwise_bounds
 from ganlab_certify.chains import Chain, Stage, UnsuitableError
@@ -16,7 +17,6 @@ from ganlab_certify.semidefinite import program_of, semidefinite_bound
 from ganlab_certify.splitting import split_everywhere
 from ganlab_certify.waves import frequency_bounds, waves_of
 
-from ganlab.functional import named_weights
 from ganlab.layers import GroupSort, ProjectionHead
 from ganlab.lipschitz import attacked_constant, certificate, ladder
 
@@ -97,17 +97,9 @@ def weighted(model, seed):
     return model
 
 
-def weights_of(model):
-    return {name: np.asarray(variable) for name, variable in named_weights(model).items()}
-
-
 def critic_of(model, labels):
     rows = [tf.one_hot(labels, each.shape[1]) for each in model.inputs[1:]]
     return lambda x: tf.reshape(model([tf.convert_to_tensor(x), *rows] if rows else x, training=False), [-1])
-
-
-def points(model, count, seed=0):
-    return np.random.default_rng(seed).standard_normal((count, *model.inputs[0].shape[1:])).astype(np.float32)
 
 
 @pytest.mark.parametrize("kind", ["groups", "sequences", "projection", "planes", "vectors"])
@@ -181,20 +173,18 @@ def test_the_bound_by_frequencies_is_that_of_the_torus():
 
 
 def test_networks_that_are_no_convolutions_have_no_frequencies():
-    for kind in ("dense", "vectors"):
-        model = made(kind)
-        with pytest.raises(UnsuitableError, match="no pixels"):
-            frequency_bounds(network_of(model, weights_of(model)))
     x = keras.Input((4, 4, 1))
-    y = layers.AveragePooling2D(3, strides=1, padding="same")(x)  # divided by fewer pixels at the border
-    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(layers.ReLU()(y))))
-    with pytest.raises(UnsuitableError, match="is not a convolution"):
-        frequency_bounds(network_of(model, weights_of(model)))
-    y = layers.Add()([layers.Conv2D(2, 3, padding="same")(x), layers.Conv2D(2, 1)(x)])  # not zero outside the image
-    y = layers.Conv2D(2, 3, padding="same", activation="relu")(y)
-    model = keras.Model(x, layers.Dense(1)(layers.Flatten()(y)))
-    with pytest.raises(UnsuitableError, match="without an activation between"):
-        frequency_bounds(network_of(model, weights_of(model)))
+    pooled = layers.AveragePooling2D(3, strides=1, padding="same")(x)  # divided by fewer pixels at the border
+    added = layers.Add()([layers.Conv2D(2, 3, padding="same")(x), layers.Conv2D(2, 1)(x)])  # not zero outside the image
+    convolved = layers.Conv2D(2, 3, padding="same")(added)
+    ends = [layers.Dense(1)(layers.Flatten()(layers.ReLU()(y))) for y in (pooled, convolved)]
+    for model, message in (
+        *((made(kind), "no pixels") for kind in ("dense", "vectors")),
+        (keras.Model(x, ends[0]), "is not a convolution"),
+        (keras.Model(x, ends[1]), "without an activation between"),
+    ):
+        with pytest.raises(UnsuitableError, match=message):
+            frequency_bounds(network_of(model, weights_of(model)))
 
 
 @pytest.mark.slow

@@ -8,6 +8,16 @@ from click.testing import CliRunner
 
 from ganlab.cli import cli
 
+# An experiment of the components in tests/config/ganlab_plugins.py.
+MINIMAL = """\
+experiment.dataset = @datasets.points()
+experiment.architecture = @small()
+experiment.loss = @plain()
+experiment.strategy = @one()
+experiment.critic_optimizer = @adam()
+experiment.generator_optimizer = @adam()
+"""
+
 
 class Terminal(io.StringIO):
     def isatty(self):

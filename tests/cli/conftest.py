@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_lines import invoke, mistake_in
+from command_lines import MINIMAL, invoke, mistake_in
 
 TOYS = Path(__file__).parents[1] / "config" / "ganlab_plugins.py"
 
@@ -38,11 +38,4 @@ def mistake(here):
 @pytest.fixture
 def minimal():
     """Six lines that make an experiment from the toy components."""
-    return (
-        "experiment.dataset = @datasets.points()\n"
-        "experiment.architecture = @small()\n"
-        "experiment.loss = @plain()\n"
-        "experiment.strategy = @one()\n"
-        "experiment.critic_optimizer = @adam()\n"
-        "experiment.generator_optimizer = @adam()\n"
-    )
+    return MINIMAL

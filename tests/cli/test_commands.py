@@ -13,6 +13,7 @@ from cpu import against_imports
 from ganlab import Run, config
 from ganlab.errors import IncompatibleError, RunInUseError, TrainingFailedError
 from ganlab.plugins.recipes import Recipe
+from ganlab.runs import create_run
 
 
 def test_dry_run_and_config_show_print_the_whole_experiment_and_write_nothing(ganlab, here, minimal):
@@ -81,10 +82,10 @@ RAN = {
 
 
 @pytest.fixture
-def training(monkeypatch):
-    """Replaces composing and training; `training.result` decides how training ends, `training.calls` has the calls."""
-    fake = types.SimpleNamespace()
-    fake.calls, fake.result = [], {}
+def training(here, minimal, monkeypatch):
+    """Replaces composing and training of exp.gin; `training.result` is how that ends, `training.calls` the calls."""
+    (here / "exp.gin").write_text(minimal)
+    fake = types.SimpleNamespace(calls=[], result={})
 
     def train(experiment, path, *, resume, resume_or_start, allow_changes, console):
         fake.calls.append((experiment, path, resume_or_start or resume, console))
@@ -99,8 +100,7 @@ def training(monkeypatch):
 
 
 @pytest.mark.parametrize("option", ["--name", "--resume-or-start"])
-def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal, training, option):
-    (here / "exp.gin").write_text(minimal)
+def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, training, option):
     result = ganlab("run", "--gin", "exp.gin", "--seed", 5, "--runs", "out", option, "first")
     ((experiment, path, resume, console),) = training.calls
     assert experiment.arguments["seed"] == 5
@@ -120,8 +120,7 @@ def test_run_trains_the_recipe_and_prints_the_last_figures(ganlab, here, minimal
 
 
 @pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
-def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here, minimal, training, signal, code):
-    (here / "exp.gin").write_text(minimal)
+def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, training, signal, code):
     training.result = {"status": "interrupted", "signal": signal, "metrics_step": 5}
     result = ganlab("run", "--gin", "exp.gin", "--name", "it")
     assert result.exit_code == code
@@ -138,15 +137,13 @@ def test_interrupted_run_exits_with_the_shells_code_for_the_signal(ganlab, here,
         (KeyboardInterrupt(), 130, "Interrupted.\n"),
     ],
 )
-def test_errors_become_messages_and_exit_codes(ganlab, here, minimal, training, error, code, message):
-    (here / "exp.gin").write_text(minimal)
+def test_errors_become_messages_and_exit_codes(ganlab, training, error, code, message):
     training.result = error
     result = ganlab("run", "--gin", "exp.gin")
     assert (result.exit_code, result.stderr) == (code, message)
 
 
-def test_debug_prints_the_traceback(ganlab, here, minimal, training):
-    (here / "exp.gin").write_text(minimal)
+def test_debug_prints_the_traceback(ganlab, training):
     training.result = IncompatibleError("these do not fit")
     result = ganlab("--debug", "run", "--gin", "exp.gin")
     assert result.exit_code == 2
@@ -154,18 +151,15 @@ def test_debug_prints_the_traceback(ganlab, here, minimal, training):
     assert result.stderr.endswith("\nError: these do not fit\n")
 
 
-def test_internal_error_is_not_hidden(ganlab, here, minimal, training):
-    (here / "exp.gin").write_text(minimal)
+def test_internal_error_is_not_hidden(ganlab, training):
     training.result = ZeroDivisionError("a bug")
     assert ganlab("run", "--gin", "exp.gin").exception is training.result
 
 
 def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, here, minimal, training):
-    run = here / "elsewhere" / "run"
-    run.mkdir(parents=True)
-    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
     local = {"distribution": str(here / "ganlab_plugins.py"), "version": "", "status": "loaded"}
-    (run / "run.json").write_text(json.dumps({"provenance": {"plugins": {"ganlab_plugins": local}}}))
+    info = {"provenance": {"plugins": {"ganlab_plugins": local}}}
+    run = create_run(here / "deep" / "run", config=f"{minimal}experiment.steps = 70\n", operative="", info=info).path
     result = ganlab("run", "--resume", run)
     assert result.exit_code == 2
     command = f"run --resume {run} --plugin-file {local['distribution']}"
@@ -188,10 +182,7 @@ def test_resume_reads_the_runs_own_config_and_executes_no_plugin_file(ganlab, he
 )
 def test_resume_with_changed_settings_needs_allow_changes(ganlab, here, minimal, training, arguments, line):
     (here / "exp.gin").write_text(minimal + "experiment.steps = 90\n")
-    run = here / "run"
-    run.mkdir()
-    (run / "config.gin").write_text(minimal + "experiment.steps = 70\n")
-    (run / "run.json").write_text("{}")
+    run = create_run(here / "run", config=f"{minimal}experiment.steps = 70\n", operative="", info={}).path
     plugin = ["--plugin-file", here / "ganlab_plugins.py"]
     assert ganlab("run", "--resume", run, *plugin).exit_code == 0
     Run(run).update(settings=config.flatten(training.calls[0][0]), status="interrupted")
@@ -247,12 +238,9 @@ def test_help_is_quick():
 
 def test_a_mistake_in_a_real_process(here, minimal):
     (here / "exp.gin").write_text(minimal + "experiment.batch_size = 6.4\n")
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "ganlab", "run", "--gin", "exp.gin", "--runs", "out"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"},
-    )
+    command = [sys.executable, "-X", "importtime", "-m", "ganlab", "run", "--gin", "exp.gin", "--runs", "out"]
+    environment = {**os.environ, "GANLAB_PLUGINS": "ganlab_plugins"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     message = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
     assert (done.returncode, done.stdout) == (2, "")
     assert message == ["Error: exp.gin:7: experiment.batch_size = 6.4 must be int, not float."]

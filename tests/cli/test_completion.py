@@ -147,12 +147,16 @@ def test_completion_is_quick_and_imports_nothing_heavy(here, line):
     assert against_imports(line, 6, env=environment) < 6
 
 
+def needs(shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"There is no {shell} here.")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script_names_its_file_and_is_valid(shell):
     script = command("completion", shell)
     assert f"ganlab completion {shell}" in script
-    if shutil.which(shell) is None:
-        pytest.skip(f"There is no {shell} here.")
+    needs(shell)
     subprocess.run([shell, "--no-execute" if shell == "fish" else "-n"], input=script, text=True, check=True)
 
 
@@ -187,8 +191,7 @@ class Terminal:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_tab_in_a_real_shell(here, shell):
-    if shutil.which(shell) is None:
-        pytest.skip(f"There is no {shell} here.")
+    needs(shell)
     terminal = Terminal(shell)
     try:
         prepare = "autoload -U compinit; compinit -D; " if shell == "zsh" else ""
@@ -206,8 +209,7 @@ def test_tab_in_a_real_shell(here, shell):
 
 
 def test_tab_in_fish(here):
-    if shutil.which("fish") is None:
-        pytest.skip("There is no fish here.")
+    needs("fish")
     script = "ganlab completion fish | source; complete -C 'ganlab runs show runs/q'; complete -C 'ganlab tens'"
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(["fish", "--no-config", "-c", script], env=environment, capture_output=True, text=True)

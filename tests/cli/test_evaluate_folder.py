@@ -11,19 +11,23 @@ from PIL import Image
 pytestmark = pytest.mark.usefixtures("cpus", "fresh_plugins")
 
 
+# 40 real images and 30 darker ones.
+RANDOM = np.random.default_rng(0)
+REAL, FAKE = (RANDOM.integers(0, most, (n, 12, 12, 3), dtype=np.uint8) for n, most in ((40, 255), (30, 200)))
+
+
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Two folders of 12 x 12 images and their arrays: 40 real ones and 30 darker ones, in subfolders."""
-    root, random, arrays = tmp_path_factory.mktemp("images"), np.random.default_rng(0), {}
-    for name, count, brightest in (("real", 40, 255), ("fake", 30, 200)):
-        arrays[name] = random.integers(0, brightest, (count, 12, 12, 3), dtype=np.uint8)
-        for i, image in enumerate(arrays[name]):
+def root(tmp_path_factory):
+    """The folders of both, in subfolders."""
+    root = tmp_path_factory.mktemp("images")
+    for name, images in (("real", REAL), ("fake", FAKE)):
+        for i, image in enumerate(images):
             path = root / name / f"{i // 20}" / f"{i:03}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(path)
     (root / "odd").mkdir()
     (root / "odd" / "a.png").write_bytes(b"not an image")
-    return root, arrays
+    return root
 
 
 PIXELS = [
@@ -40,10 +44,9 @@ MANY = [option.replace("samples=30", "samples=31") for option in PIXELS]
 WEIGHTS = ["--weights", "w.pth", "--metrics", "fid"]
 
 
-def test_the_figures_are_those_of_the_images(folders):
-    root, arrays = folders
+def test_the_figures_are_those_of_the_images(root):
     found = json.loads(command("evaluate", "--folder", root / "fake", "--against", root / "real", "--json", *PIXELS))
-    x, y = (arrays[name].reshape(len(arrays[name]), -1) / 127.5 - 1 for name in ("fake", "real"))
+    x, y = (images.reshape(len(images), -1) / 127.5 - 1 for images in (FAKE, REAL))
     from scipy.linalg import sqrtm
 
     cross = 2 * np.real(np.trace(sqrtm(np.cov(x.T) @ np.cov(y.T))))
@@ -65,15 +68,13 @@ def test_some_images_are_of_all_classes(tmp_path):
     assert found["evaluation"]["published_scores/frechet_distance"] < 10
 
 
-def test_a_table_says_what_was_measured(folders):
-    root, _ = folders
+def test_a_table_says_what_was_measured(root):
     said = command("evaluate", "--folder", root / "fake", "--against", root / "real", "--size", 8, *PIXELS)
     assert "30 images as 8 x 8 x 3, against" in said
     assert "frechet_distance" in said
 
 
-def test_a_dataset_may_be_the_reference(folders):
-    root, _ = folders
+def test_a_dataset_may_be_the_reference(root):
     patches = ["--param", "datasets.photo_patches.side=12", "--param", "datasets.photo_patches.size=50"]
     said = command(
         "evaluate", "--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--json", *PIXELS
@@ -106,15 +107,13 @@ def test_a_dataset_may_be_the_reference(folders):
         (["--folder", "{fake}", "--against", "{real}", *PIXELS, "--param", "experiment.stepz=3"], "stepz"),
     ],
 )
-def test_mistakes_are_one_message(folders, arguments, message):
-    root, _ = folders
+def test_mistakes_are_one_message(root, arguments, message):
     said = command("evaluate", *(a.format(fake=root / "fake", real=root / "real") for a in arguments), code=2)
     assert said.startswith("Error: ")
     assert re.search(message, said)
 
 
-def test_too_few_images_name_the_evaluator_that_asks_for_more(folders):
-    root, _ = folders
+def test_too_few_images_name_the_evaluator_that_asks_for_more(root):
     patches = ["--param=datasets.photo_patches.side=12", "--param=datasets.photo_patches.size=400"]
     asked = ["--folder", root / "fake", "--against", "@datasets.photo_patches()", *patches, "--evaluator", "kid"]
     said = command("evaluate", *asked, code=2)
@@ -124,7 +123,7 @@ def test_too_few_images_name_the_evaluator_that_asks_for_more(folders):
 
 
 @pytest.mark.slow
-def test_published_scores_of_a_file_of_weights(folders, tmp_path):
+def test_published_scores_of_a_file_of_weights(root, tmp_path):
     from ganlab_builtin.features import inception_2015
 
     random, arrays = np.random.default_rng(0), {}
@@ -134,7 +133,6 @@ def test_published_scores_of_a_file_of_weights(folders, tmp_path):
         if name.endswith("running_var"):
             arrays[name] = np.abs(arrays[name]) + 0.1
     np.savez(tmp_path / "w.npz", **arrays)
-    root, _ = folders
     weights = ["--folder", root / "fake", "--weights", tmp_path / "w.npz", "--json"]
     few = [f"--param=evaluators.published_scores.{text}" for text in ("subsets=2", "subset_size=20", "splits=2")]
     kept = tmp_path / "real.npz"

@@ -50,11 +50,8 @@ def test_config_explain_as_json(ganlab):
 
 
 def test_config_explain_of_a_setting_as_json(ganlab):
-    assert json.loads(ganlab("config", "explain", "penalty.weight", "--json").stdout) == {
-        "name": "constraints.penalty.weight",
-        "required": False,
-        **WEIGHT,
-    }
+    data = json.loads(ganlab("config", "explain", "penalty.weight", "--json").stdout)
+    assert data == {"name": "constraints.penalty.weight", "required": False, **WEIGHT}
     bound = json.loads(ganlab("config", "explain", "experiment.batch_size", "--json").stdout)["bound"]
     assert bound == "a whole number of at least 1 and below 2**31"
     data = json.loads(ganlab("config", "explain", "constraints", "--json").stdout)

@@ -42,16 +42,13 @@ def test_full_disk_behind_standard_output_is_one_sentence(a_run, arguments):
     assert (done.returncode, done.stderr) == (1, "Error: The output cannot be written: No space left on device.\n")
 
 
-@FULL
-def test_full_disk_behind_standard_error_keeps_the_exit_code(a_run):
-    assert command("runs list", a_run, "2> /dev/full").returncode == 0
-    assert command("runs show nowhere", a_run, "2> /dev/full").returncode == 2
+STREAMS = ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-", pytest.param("2> /dev/full", marks=FULL)]
 
 
-@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
-def test_closed_streams_keep_the_exit_code(a_run, closed):
-    assert command("runs list", a_run, closed).returncode == 0
-    assert command("runs show nowhere", a_run, closed).returncode == 2
+@pytest.mark.parametrize("streams", STREAMS)
+def test_closed_streams_and_a_full_standard_error_keep_the_exit_code(a_run, streams):
+    assert command("runs list", a_run, streams).returncode == 0
+    assert command("runs show nowhere", a_run, streams).returncode == 2
 
 
 def test_opened_files_do_not_replace_a_closed_stream(tmp_path):

@@ -13,7 +13,8 @@ INFO = {"status": "interrupted", "step": 10, "steps": 100, "seed": 0, "replicas"
 
 @pytest.fixture
 def stranger(here, minimal):
-    """A forged run: `stranger("import os")` has that line in its config.gin."""
+    """A forged run beside a secret: `stranger("import os")` has that line in its config.gin."""
+    (here / "secret.gin").write_text("the password is 1234\n")
 
     def forge(line="", **info):
         run = create_run(here / "run", config=f"{minimal}{line}\n", operative="", info={**INFO, **info})
@@ -56,9 +57,8 @@ LINES = {
 
 
 @pytest.mark.parametrize(("line", "message"), LINES.items())
-def test_lines_that_lead_out_of_a_run_are_refused(mistake, here, stranger, line, message):
+def test_lines_that_lead_out_of_a_run_are_refused(mistake, stranger, line, message):
     run = stranger(line)
-    (here / "secret.gin").write_text("the password is 1234\n")
     (run / "link.gin").symlink_to("../secret.gin")
     (run / "deep").mkdir()
     (run / "deep" / "inner.gin").write_text("include '../../secret.gin'\n")
@@ -66,7 +66,7 @@ def test_lines_that_lead_out_of_a_run_are_refused(mistake, here, stranger, line,
         assert mistake(*command) == message
 
 
-def test_files_in_the_run_may_be_included(ganlab, here, stranger):
+def test_files_in_the_run_may_be_included(ganlab, stranger):
     run = stranger("include 'more.gin'")
     (run / "more.gin").write_text("experiment.seed = 7\n")
     result = ganlab("run", "--gin", "run/config.gin", "--plugin-file", "ganlab_plugins.py", "--dry-run")
@@ -76,14 +76,12 @@ def test_files_in_the_run_may_be_included(ganlab, here, stranger):
 
 def test_config_of_a_run_included_by_a_users_file_stays_confined(mistake, here, stranger):
     stranger("include '../secret.gin'")
-    (here / "secret.gin").write_text("the password is 1234\n")
     (here / "own.gin").write_text("include 'run/config.gin'\n")
     assert mistake("run", "--gin", "own.gin") == f"run/config.gin:7: include '../secret.gin' {OUT}"
 
 
-def test_config_that_is_a_link_is_refused(mistake, here, stranger):
+def test_config_that_is_a_link_is_refused(mistake, stranger):
     run = stranger()
-    (here / "secret.gin").write_text("the password is 1234\n")
     (run / "config.gin").unlink()
     (run / "config.gin").symlink_to("../secret.gin")
     for command in commands("run"):

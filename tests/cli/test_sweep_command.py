@@ -202,12 +202,8 @@ def test_a_folder_asks_for_no_more_than_the_cores(sweep, ganlab, tmp_path, monke
 def test_learning_search_is_asked_as_results_come_in(sweep, ganlab, tmp_path):
     arguments = ["--grid", f"{WEIGHT}=[2, 4, 8]", "--search", "learner", "--objective", "critic/loss", "--budget", "4"]
     assert sweep(*arguments).exit_code == 0
-    found = Sweep(tmp_path / "runs" / "s").proposals
-    assert [(each.configuration, each.value) for each in found] == [
-        ("gradient_penalty.weight=8", 1.0),
-        ("gradient_penalty.weight=4", 1.0),
-        ("gradient_penalty.weight=2", 1.0),
-    ]
+    found = [(each.configuration, each.value) for each in Sweep(tmp_path / "runs" / "s").proposals]
+    assert found == [(f"gradient_penalty.weight={weight}", 1.0) for weight in (8, 4, 2)]
     # Resuming a search reads the file again, so the file must be unchanged.
     (tmp_path / "b.gin").write_text("include 'quickstart'\nexperiment.steps = 7\n")
     changed = ganlab("sweep", "--resume", "runs/s")
@@ -262,10 +258,7 @@ def test_seed_defaults_to_the_experiments_own(sweep):
             "A search needs its objective in every configuration. In one: The experiment logs no metric ",
         ),
         ("b.gin --search learner", "searches.learner needs an objective: name a metric, for example "),
-        (
-            "b.gin --objective critic/wassersteinn",
-            "The experiment logs no metric 'critic/wassersteinn'. Did you mean 'critic/wasserstein'?",
-        ),
+        ("b.gin --objective critic/los", "The experiment logs no metric 'critic/los'. Did you mean 'critic/loss'?"),
         ("b.gin --maximize", "--maximize needs an objective: name a metric, for example "),
         ("b.gin --name a/b", "Invalid sweep name 'a/b': use at most 60 printable "),
         ("--gin b.gin --name= --dry-run", "Invalid sweep name '': use at most 60 printable "),

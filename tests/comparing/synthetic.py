@@ -25,6 +25,7 @@ SETTINGS = {
     "constraints.gradient_penalty.weight": 10.0,
 }
 WEIGHT = "constraints.gradient_penalty.weight"
+MADE_BY = {"packages": {"ganlab": "0.1.0"}, "devices": ["/device:CPU:0"]}
 BETTER = dict.fromkeys(("evaluation/exact_w1/distance", "evaluation/kid/distance"), "min")
 BETTER |= dict.fromkeys(("evaluation/mode_coverage/modes", "evaluation/mode_coverage/high_quality"), "max")
 
@@ -77,12 +78,7 @@ def write_run(
             "diagnostics": {},
             "better": BETTER,
             "wall_seconds": wall_seconds,
-            "provenance": {
-                "started": started,
-                "git": None,
-                "packages": {"ganlab": "0.1.0"},
-                "devices": ["/device:CPU:0"],
-            },
+            "provenance": {"started": started, "git": None, **MADE_BY},
             **info,
         },
     )
@@ -134,7 +130,7 @@ def write_runs(root: Path, *, weights: Sequence[float] = (0.1, 1.0, 10.0), seeds
             run = write_run(
                 root / f"w{weight}" / f"s{seed}",
                 seed=seed,
-                settings={**SETTINGS, "constraints.gradient_penalty.weight": weight},
+                settings={**SETTINGS, WEIGHT: weight},
                 metrics={"critic/wasserstein": fall, "critic/loss": -fall},
                 evaluation={"mode_coverage/modes": rng.integers(0, 9, 2), "exact_w1/distance": fall[[3, 7]] / 7},
                 wall_seconds=200.0 + 3.7 * seed,

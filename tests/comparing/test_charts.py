@@ -16,14 +16,8 @@ def drawn(*values, low=None, high=None, steps=None, bands=True):
     curves = {}
     for number, mean in enumerate(values):
         at = tuple(range(len(mean))) if steps is None else steps
-        curves[number] = Curve(
-            str(number),
-            at,
-            tuple(mean),
-            tuple(mean if low is None else low),
-            tuple(mean if high is None else high),
-            (1,) * len(at),
-        )
+        ends = (tuple(mean if end is None else end) for end in (low, high))
+        curves[number] = Curve(str(number), at, tuple(mean), *ends, (1,) * len(at))
     return chart(curves, name="c", tag="loss", quantity="mean", bands=bands)
 
 

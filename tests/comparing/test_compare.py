@@ -14,10 +14,6 @@ from ganlab.comparing import Metric, compare
 from ganlab.errors import ConfigError, RunError
 
 
-def settings(**changes):
-    return {**SETTINGS, **{name.replace("__", "."): value for name, value in changes.items()}}
-
-
 def constraint(name, **parameters):
     """Settings of one constraint with its parameters; None for no constraint."""
     plain = {key: value for key, value in SETTINGS.items() if not key.startswith("constraints")}
@@ -61,8 +57,8 @@ def test_parameters_of_other_constraints_are_not_columns_unless_they_vary(tmp_pa
 
 
 def test_a_setting_that_one_leaves_out_is_a_column(tmp_path):
-    write_run(tmp_path / "a", settings=settings(experiment__ema_decay=0.9))
-    write_run(tmp_path / "b", settings=settings(experiment__ema_decay=None))
+    write_run(tmp_path / "a", settings={**SETTINGS, "experiment.ema_decay": 0.9})
+    write_run(tmp_path / "b", settings={**SETTINGS, "experiment.ema_decay": None})
     found = compare([tmp_path])
     assert found.differing == ("experiment.ema_decay",)
     assert labels(found) == ["no ema_decay", "ema_decay=0.9"]
@@ -83,7 +79,7 @@ def test_grouping_by_a_setting_pools_the_others_with_a_note(tmp_path):
     for weight in (1.0, 10.0):
         for width in (64, 128):
             for seed in (0, 1):
-                changed = settings(**{WEIGHT: weight, "architectures.mlp.width": width})
+                changed = {**SETTINGS, WEIGHT: weight, "architectures.mlp.width": width}
                 value = 100 * weight + width + seed
                 path = tmp_path / f"{weight}-{width}-{seed}"
                 write_run(path, seed=seed, settings=changed, metrics={"critic/wasserstein": (value,)})
@@ -124,7 +120,7 @@ def test_one_path_setting_or_metric_alone_is_a_list_of_it(tmp_path):
 def test_unknown_and_ambiguous_names_are_refused(tmp_path, arguments, message):
     for weight in (1.0, 2.0):
         more = {WEIGHT: weight, "architectures.a.depth": 1, "architectures.b.depth": 2}
-        write_run(tmp_path / f"{weight}", settings=settings(**more))
+        write_run(tmp_path / f"{weight}", settings={**SETTINGS, **more})
     with pytest.raises(ConfigError) as error:
         compare([tmp_path], **arguments)
     assert message in str(error.value)
@@ -139,28 +135,14 @@ def test_last_and_best_and_which_way_is_better(tmp_path):
     }
     write_run(tmp_path / "a", evaluation=figures)
     found = compare([tmp_path])
-    assert found.metrics == (
-        Metric("evaluation/mode_coverage/modes", "max"),
-        Metric("evaluation/exact_w1/distance", "min"),
-        Metric("evaluation/mine/figure", None),
-        Metric("critic/wasserstein", None),
-    )
-    assert {tag: one.mean for (_, tag), one in found.estimates.items()} == {
-        "evaluation/mode_coverage/modes": 6.0,
-        "evaluation/exact_w1/distance": 0.3,
-        "evaluation/mine/figure": 3.0,
-        "critic/wasserstein": 1.0,
-    }
-    assert {tag: one.mean for (_, tag), one in found.best.items()} == {
-        "evaluation/mode_coverage/modes": 8.0,
-        "evaluation/exact_w1/distance": 0.1,
-    }
+    modes, distance, _, mine = (f"evaluation/{name}" for name in figures)
+    loss = "critic/wasserstein"
+    assert found.metrics == (Metric(modes, "max"), Metric(distance, "min"), Metric(mine, None), Metric(loss, None))
+    last, best = ({tag: one.mean for (_, tag), one in each.items()} for each in (found.estimates, found.best))
+    assert last == {modes: 6.0, distance: 0.3, mine: 3.0, loss: 1.0}
+    assert best == {modes: 8.0, distance: 0.1}
     turned = compare([tmp_path], metrics=["wasserstein:min", "figure:max", "distance:max"])
-    assert [(metric.tag, metric.direction) for metric in turned.metrics] == [
-        ("critic/wasserstein", "min"),
-        ("evaluation/mine/figure", "max"),
-        ("evaluation/exact_w1/distance", "max"),
-    ]
+    assert turned.metrics == (Metric(loss, "min"), Metric(mine, "max"), Metric(distance, "max"))
     assert [turned.best["all runs", metric.tag].mean for metric in turned.metrics] == [1.0, 3.0, 0.5]
 
 
@@ -191,10 +173,8 @@ def test_improvement_is_over_the_best_or_over_a_reference(tmp_path):
     one, ten, hundred = (f"gradient_penalty.weight={weight}" for weight in (1, 10, 100))
     found = compare([tmp_path])
     # Means 4, 2.5 and 5.5. Of the pairs (3, 5) under (1, 4): 3 < 4. Of (9, 2) under (1, 4): 2 < 4.
-    assert {label: (item.probability, item.against) for (label, _), item in found.improvement.items()} == {
-        one: (0.25, ten),
-        hundred: (0.25, ten),
-    }
+    better = {label: (item.probability, item.against) for (label, _), item in found.improvement.items()}
+    assert better == {one: (0.25, ten), hundred: (0.25, ten)}
     assert compare([tmp_path], against="weight=1e2").improvement[one, tag].against == hundred
     found = compare([tmp_path], against="weight=100")
     # (3, 5) under (9, 2): both below 9. (1, 4) under (9, 2): 1 < 9, 1 < 2, 4 < 9.
@@ -332,23 +312,11 @@ def test_nothing_to_compare(tmp_path):
         compare([tmp_path])
 
 
-def test_time_and_speed(tmp_path):
-    write_run(tmp_path / "a", seed=0, wall_seconds=4.0)
-    write_run(tmp_path / "b", seed=1, wall_seconds=8.0)
-    (one,) = compare([tmp_path]).configurations
-    assert (one.wall_seconds, one.steps_per_second) == (6.0, (40 / 4 + 40 / 8) / 2)
-
-
 def test_labels_are_unique_even_if_they_are_cut(tmp_path):
     names = [f"experiment.a_rather_long_name_of_a_setting_{number}" for number in range(4)]
     for value in range(3):
-        more = dict.fromkeys(names, 1) | {
-            names[-1]: value,
-            names[0]: value % 2,
-            names[1]: value % 2,
-            names[2]: 5 - value,
-        }
-        write_run(tmp_path / f"{value}", settings=settings(**more))
+        more = zip(names, (value % 2, value % 2, 5 - value, value), strict=True)
+        write_run(tmp_path / f"{value}", settings={**SETTINGS, **dict(more)})
     found = labels(compare([tmp_path]))
     assert len(set(found)) == 3
     assert all(len(label) <= 90 and label.endswith("…") for label in found)

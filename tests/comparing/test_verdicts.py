@@ -88,10 +88,9 @@ def test_two_seeds_are_inconclusive_however_far_apart(tmp_path):
     assert better.p == better.smallest == pytest.approx(1 / 3)
     assert found.leading == {}
     assert found.verdicts[MODES] == (
-        f"Whether {high} differs from {low} may be chance: with 2 and 2 runs even complete separation has "
-        "p = 0.33. At least 4 seeds of each are needed. "
-        f"Seeds of each that would settle this difference: 4 of {high}, and "
-        f"as many of {low}."
+        f"Whether {high} differs from {low} may be chance: with 2 and 2 runs even complete separation has p = 0.33. At "
+        f"least 4 seeds of each are needed. Seeds of each that would settle this difference: 4 of {high}, and as many "
+        f"of {low}."
     )
 
 

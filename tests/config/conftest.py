@@ -1,18 +1,10 @@
 from pathlib import Path
 
 import pytest
+from command_lines import MINIMAL
 
 from ganlab.plugins import manager as plugins
 from ganlab.plugins.recipes import Recipe
-
-MINIMAL = """
-experiment.dataset = @datasets.points()
-experiment.architecture = @small()
-experiment.loss = @plain()
-experiment.strategy = @one()
-experiment.critic_optimizer = @adam()
-experiment.generator_optimizer = @adam()
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +32,7 @@ def write(tmp_path, monkeypatch):
 @pytest.fixture
 def minimal():
     """The lines that every experiment needs."""
-    return MINIMAL
+    return f"\n{MINIMAL}"
 
 
 @pytest.fixture

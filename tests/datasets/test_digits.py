@@ -1,18 +1,12 @@
 import numpy as np
 import pytest
-import tensorflow as tf
 from ganlab_builtin.datasets import Digits
+from given import labels
 from sklearn.datasets import load_digits
 
 import ganlab
 
 LEVELS, LABELS = load_digits(return_X_y=True)
-
-
-def labels(dataset, numbers):
-    found = dataset.labels(tf.constant(numbers, tf.int64))
-    assert found.dtype == tf.int64
-    return found
 
 
 def test_every_digit_comes_once_with_levels_0_to_16_as_minus_1_to_1_and_its_label(through_pipeline):

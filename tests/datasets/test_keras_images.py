@@ -56,14 +56,10 @@ def test_the_cache_of_keras_is_read_and_a_missing_file_is_named(tmp_path):
     for name, images in (("train", TRAIN), ("t10k", TEST)):
         write(folder / f"{name}-images-idx3-ubyte.gz", images, packed=True)
         write(folder / f"{name}-labels-idx1-ubyte.gz", np.zeros(len(images)), packed=True)
-    nowhere = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-    done = subprocess.run(
-        [sys.executable, "-c", OWN_CACHE],
-        env={**os.environ, **nowhere, "KERAS_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9") | {"no_proxy": ""}
+    given |= {"KERAS_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", OWN_CACHE]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     size, rows, message = json.loads(done.stdout.splitlines()[-1])
     assert size == 4

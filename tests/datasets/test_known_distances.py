@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
+from given import pair
 from making import dataset as make
 
 import ganlab
 from ganlab.transport import exact_w1
-
-
-def pair(dataset, count, seed=0):
-    numbers = tf.range(count, dtype=tf.int64)
-    return dataset.examples(numbers, seed).numpy(), dataset.counterpart(numbers, seed).numpy()
 
 
 def test_the_two_images_are_35_apart():

@@ -4,17 +4,24 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from given import labels
 from PIL import Image
 
 import ganlab
 
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves arrays in one file, and makes a dataset of them: `saved({"x": x, "y": y}, labels="y")`."""
+
+    def saved(rows, **settings):
+        np.savez(tmp_path / "rows.npz", **rows)
+        return ganlab.component("datasets", "arrays")(path=str(tmp_path / "rows.npz"), **settings)
+
+    return saved
+
+
 ANEW = r"Number the classes anew: np\.unique"
-
-
-def labels(dataset, numbers):
-    found = dataset.labels(tf.constant(numbers, tf.int64))
-    assert found.dtype == tf.int64
-    return found.numpy().tolist()
 
 
 @pytest.mark.parametrize(("name", "classes"), [("mnist", 10), ("cifar100", 100)])
@@ -41,15 +48,13 @@ def test_subfolders_are_classes_in_the_order_of_their_names(tmp_path):
     assert make(path=str(tmp_path / "dog"), size=4).classes is None
 
 
-def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
-    path = str(tmp_path / "rows.npz")
-    np.savez(path, x=np.arange(6.0).reshape(3, 2), y=np.array([2, 0, 2], np.uint8))
-    make = ganlab.component("datasets", "arrays")
-    rows = make(path=path, labels="y")
+def test_an_array_of_a_file_may_hold_the_labels(saved):
+    arrays = {"x": np.arange(6.0).reshape(3, 2), "y": np.array([2, 0, 2], np.uint8)}
+    rows = saved(arrays, labels="y")
     assert (rows.size, rows.sample_shape, rows.classes) == (3, (2,), 3)
     assert labels(rows, [2, 1]) == [2, 0]
     np.testing.assert_array_equal(rows.examples(tf.constant([1], tf.int64), 0), [[2.0, 3.0]])
-    assert make(path=path, key="x").classes is None
+    assert saved(arrays, key="x").classes is None
 
 
 @pytest.mark.parametrize(
@@ -65,22 +70,19 @@ def test_an_array_of_a_file_may_hold_the_labels(tmp_path):
         (np.array([0, -1, 1]), r".*, with -1 in row 1", ANEW),
     ],
 )
-def test_labels_that_are_not_a_class_a_row_are_refused(tmp_path, wrong, what, remedy):
-    path = str(tmp_path / "rows.npz")
-    np.savez(path, x=np.zeros((3, 2)), y=wrong)
+def test_labels_that_are_not_a_class_a_row_are_refused(saved, wrong, what, remedy):
     rule = rf"arrays\.labels = 'y' has {what}.* each of the 3 rows\. {remedy}"
     with pytest.raises(ganlab.ConfigError, match=rule):
-        ganlab.component("datasets", "arrays")(path=path, labels="y")
+        saved({"x": np.zeros((3, 2)), "y": wrong}, labels="y")
 
 
 ENERGIES = np.array([0.5, 1.25, 3.0])
 
 
 @pytest.mark.parametrize("given", [ENERGIES, np.stack([ENERGIES, -ENERGIES], 1), np.array([5, 7, 9])])
-def test_an_array_of_a_file_may_hold_conditions(tmp_path, given):
-    path = str(tmp_path / "rows.npz")
-    np.savez(path, x=np.arange(6.0).reshape(3, 2), y=np.array([1, 0, 1]), e=given)
-    rows = ganlab.component("datasets", "arrays")(path=path, labels="y", conditions="e")
+def test_an_array_of_a_file_may_hold_conditions(saved, given):
+    arrays = {"x": np.arange(6.0).reshape(3, 2), "y": np.array([1, 0, 1]), "e": given}
+    rows = saved(arrays, labels="y", conditions="e")
     assert (rows.sample_shape, rows.classes, rows.condition_shape) == ((2,), 2, given.shape[1:] or (1,))
     np.testing.assert_array_equal(rows.conditions(tf.constant([2, 0], tf.int64), 0), given.reshape(3, -1)[[2, 0]])
     assert "conditions" in rows.fingerprint()
@@ -98,11 +100,9 @@ def test_an_array_of_a_file_may_hold_conditions(tmp_path, given):
         (np.array([0.0, 1e39, np.nan]), "a value in row 1 that is not finite in float32"),
     ],
 )
-def test_conditions_that_are_not_numbers_a_row_are_refused(tmp_path, wrong, what):
-    path = str(tmp_path / "rows.npz")
-    np.savez(path, x=np.zeros((3, 2)), e=wrong)
+def test_conditions_that_are_not_numbers_a_row_are_refused(saved, wrong, what):
     with pytest.raises(ganlab.ConfigError, match=rf"arrays\.conditions = 'e' has .*{what}"):
-        ganlab.component("datasets", "arrays")(path=path, conditions="e")
+        saved({"x": np.zeros((3, 2)), "e": wrong}, conditions="e")
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,9 @@ def test_conditions_that_are_not_numbers_a_row_are_refused(tmp_path, wrong, what
         ([0, 9], 10, r"of which 8 do not occur: 1, 2, 3, 4, 5 and 3 more\. If that"),
     ],
 )
-def test_classes_without_an_example_are_named(tmp_path, labels, classes, rule):
-    path = str(tmp_path / "rows.npz")
-    np.savez(path, x=np.zeros((len(labels), 2)), y=np.array(labels))
+def test_classes_without_an_example_are_named(saved, labels, classes, rule):
     with pytest.warns(UserWarning, match=rule):
-        assert ganlab.component("datasets", "arrays")(path=path, labels="y").classes == classes
+        assert saved({"x": np.zeros((len(labels), 2)), "y": labels}, labels="y").classes == classes
 
 
 @pytest.mark.parametrize(
@@ -147,8 +145,6 @@ def test_the_class_of_a_mixture_is_the_mode_it_was_drawn_from():
     assert set(shown) == set(range(8))
 
 
-def test_numbers_that_are_no_classes_are_noticed(tmp_path):
-    make, path = ganlab.component("datasets", "arrays"), str(tmp_path / "data.npz")
-    np.savez(path, x=np.zeros((3, 2)), y=[0, 2**40, 1])
+def test_numbers_that_are_no_classes_are_noticed(saved):
     with pytest.raises(ganlab.ConfigError, match=r"has the number 1099511627776 in row 1 of .* below 100000\. Number"):
-        make(path=path, labels="y")
+        saved({"x": np.zeros((3, 2)), "y": [0, 2**40, 1]}, labels="y")

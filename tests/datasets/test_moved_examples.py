@@ -3,22 +3,19 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from given import pair
+from making import dataset as made
 
 import ganlab
 from ganlab.transport import exact_w1
 
 
-def make(dataset, **arguments):
-    return ganlab.component("datasets", "moved_examples")(dataset=dataset, **arguments)
+def make(other, **arguments):
+    return made("moved_examples", dataset=other, **arguments)
 
 
 def digits():
-    return ganlab.component("datasets", "digits")()
-
-
-def pair(dataset, count, seed=0):
-    numbers = tf.range(count, dtype=tf.int64)
-    return tuple(np.asarray(part(numbers, seed), np.float64) for part in (dataset.examples, dataset.counterpart))
+    return made("digits")
 
 
 def test_images_move_towards_the_nearest_centre():
@@ -55,7 +52,7 @@ def test_the_distance_is_that_of_all_examples():
 
 
 def test_an_endless_dataset_has_centres_that_training_does_not_reach(through_pipeline):
-    dataset = make(ganlab.component("datasets", "gaussian_ring")(), funnels=3, share=1.0)
+    dataset = make(made("gaussian_ring"), funnels=3, share=1.0)
     moved, _ = pair(dataset, 200)
     assert len(np.unique(moved.round(5), axis=0)) == 3
     assert dataset.size is None
@@ -75,14 +72,14 @@ def test_labels_and_the_fingerprint_are_the_other_datasets_and_its_own():
 
 
 def test_conditions_sources_and_how_it_is_shown_are_the_other_datasets():
-    showers, edges = (ganlab.component("datasets", name)() for name in ("showers", "edges"))
+    showers, edges = made("showers"), made("edges")
     numbers = tf.range(5, dtype=tf.int64)
     np.testing.assert_array_equal(make(showers, funnels=3).conditions(numbers, 2), showers.conditions(numbers, 2))
     assert make(showers, funnels=3).condition_of(np.ones([2, 6])).tolist() == [[6.0], [6.0]]
     moved = make(edges, funnels=3)
     np.testing.assert_array_equal(moved.sources(numbers, 0), edges.sources(numbers, 0))
     assert (moved.source_shape, moved.condition_shape) == ((32, 32, 1), None)
-    texts = ganlab.component("datasets", "characters")()
+    texts = made("characters")
     assert make(texts, funnels=3).show(texts.examples(numbers, 0)) == texts.sentences[:5]
 
 

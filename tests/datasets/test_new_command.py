@@ -6,13 +6,11 @@ import zlib
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from command_lines import command, mistake_in
 from ganlab_builtin import own_data
 from PIL import Image
 
 from ganlab import config
-from ganlab.cli import cli
 from ganlab.engine import compose, make
 
 RANDOM = np.random.default_rng(0)
@@ -208,17 +206,9 @@ def test_largest_array_and_its_classes_are_found(here):
     assert "Of x_test, x_train this is x_train; --key chooses another." in printed
     made = arguments("set.gin")["dataset"].arguments
     assert made == {"path": str(here / "set.npz"), "key": "x_train", "labels": "y_train"}
-    assert "labels" not in arguments_of(command_new("set.npz", "--no-classes"))
-    assert arguments_of(command_new("set.npz", "--key", "x_test"))["labels"] == "y_test"
-
-
-def command_new(*words):
-    command("new", "--array", *words, "-o", f"{len(words)}{words[-1]}.gin")
-    return f"{len(words)}{words[-1]}.gin"
-
-
-def arguments_of(file):
-    return arguments(file)["dataset"].arguments
+    for words, labels in (("--no-classes", None), ("--key=x_test", "y_test")):
+        command("new", "--array", "set.npz", words, "-o", f"{labels}.gin")
+        assert arguments(f"{labels}.gin")["dataset"].arguments.get("labels") == labels
 
 
 @pytest.mark.parametrize(
@@ -245,12 +235,13 @@ def test_values_become_minus_one_to_one(here, name, values, bounds):
 def test_vectors_get_dense_networks(here):
     rows = np.linspace(0, 90, 40 * 5).reshape(40, 5)
     np.savez(here / "spectra.npz", intensity=rows, kind=np.arange(40) % 4)
-    assert "40 vectors of 5." in command("new", "--array", "spectra.npz")
+    printed = command("new", "--array", "spectra.npz")
+    assert "40 vectors of 5." in printed
     experiment = compose(config.load(["spectra.gin"]))
     assert (type(experiment.architecture).__name__, experiment.architecture.labels) == ("MLP", "projection")
     examples = np.asarray(experiment.dataset.examples(np.arange(40), 0))
     np.testing.assert_allclose(examples, rows / 45 - 1, atol=1e-6)
-    assert "4 classes of 10 each" in CliRunner().invoke(cli, ["new", "--array", "spectra.npz", "-o", "b.gin"]).stdout
+    assert "4 classes of 10 each" in printed
 
 
 def test_whole_numbers_that_are_no_classes_are_left_out(here):
@@ -262,13 +253,8 @@ def test_whole_numbers_that_are_no_classes_are_left_out(here):
 
 def test_arrays_that_are_left_out_are_named_with_the_reason(here):
     kind = np.arange(40) % 4
-    others = {
-        "energy": kind / 3,
-        "long": np.arange(41),
-        "names": kind.astype(str),
-        "one_hot": np.eye(4, dtype=int)[kind],
-    }
-    np.savez(here / "set.npz", x=RANDOM.normal(size=(40, 5)), kind=kind, **others)
+    others = {"energy": kind / 3, "long": np.arange(41), "names": kind.astype(str)}
+    np.savez(here / "set.npz", x=RANDOM.normal(size=(40, 5)), kind=kind, **others, one_hot=np.eye(4, dtype=int)[kind])
     printed = command("new", "--array", "set.npz")
     assert (
         "Left out: energy (not stored as whole numbers; datasets.arrays.conditions takes it), long (not 40 rows), "

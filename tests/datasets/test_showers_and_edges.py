@@ -3,19 +3,14 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import dataset as made
 from scipy import stats
-
-import ganlab
 
 COUNT = 20_000
 
 
-def component(name, **settings):
-    return ganlab.component("datasets", name)(**settings)
-
-
 def test_showers_have_the_marginals_of_their_description():
-    showers = component("showers", layers=4, low=0.8, high=2.0, resolution=0.2)
+    showers = made("showers", layers=4, low=0.8, high=2.0, resolution=0.2)
     numbers = tf.range(COUNT, dtype=tf.int64)
     energy, deposits = (np.float64(x(numbers, 5)) for x in (showers.conditions, showers.examples))
     assert stats.kstest(energy[:, 0], stats.uniform(0.8, 1.2).cdf).pvalue > 1e-3
@@ -30,10 +25,10 @@ def test_showers_have_the_marginals_of_their_description():
 
 
 def test_edges_are_where_the_sobel_gradient_is_long():
-    edges = component("edges", side=9, threshold=0.5)
+    edges = made("edges", side=9, threshold=0.5)
     numbers = tf.constant([3, 77, 4000], tf.int64)
     crops, found = edges.examples(numbers, 0).numpy(), edges.sources(numbers, 0).numpy()
-    np.testing.assert_array_equal(crops, component("photo_patches", side=9).examples(numbers, 0))
+    np.testing.assert_array_equal(crops, made("photo_patches", side=9).examples(numbers, 0))
     grey = np.pad(crops.mean(axis=-1, dtype=np.float64), [(0, 0), (1, 1), (1, 1)], mode="reflect")
     weights = np.outer([1, 2, 1], [-1, 0, 1])
     across, down = (

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from idxfiles import write
+from making import dataset as made
 from networks_by_hand import splitmix64
 
 import ganlab
@@ -14,13 +15,13 @@ LABELS = np.arange(11, dtype=np.uint8) % 10
 
 
 def stacked(dataset):
-    return ganlab.component("datasets", "stacked_mnist")(dataset=dataset)
+    return made("stacked_mnist", dataset=dataset)
 
 
 @pytest.fixture
 def digits(tmp_path):
     files = {"images": write(tmp_path / "images", PIXELS), "labels": write(tmp_path / "labels", LABELS)}
-    return ganlab.component("datasets", "idx")(**files)
+    return made("idx", **files)
 
 
 def chosen(seed, count=11):
@@ -51,8 +52,7 @@ def test_digits_are_equally_likely_and_independent(digits):
 
 def test_another_set_of_digits_has_another_fingerprint(digits):
     assert stacked(digits).fingerprint() != digits.fingerprint()
-    other = ganlab.component("datasets", "digits")()
-    assert stacked(other).fingerprint() != stacked(digits).fingerprint()
+    assert stacked(made("digits")).fingerprint() != stacked(digits).fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,12 @@ def test_another_set_of_digits_has_another_fingerprint(digits):
     ],
 )
 def test_what_cannot_be_stacked_is_refused(name, arguments, rule):
-    dataset = ganlab.component("datasets", name)(**arguments)
     with pytest.raises(ganlab.ConfigError, match=rf"^datasets\.stacked_mnist\.dataset = .* {rule}"):
-        stacked(dataset)
+        stacked(made(name, **arguments))
 
 
 def test_images_without_labels_or_with_too_many_are_refused(tmp_path):
     images, labels = write(tmp_path / "images", PIXELS), write(tmp_path / "labels", LABELS)
     for said, more in (("no", {}), ("101", {"labels": labels, "classes": 101})):
-        dataset = ganlab.component("datasets", "idx")(images=images, **more)
         with pytest.raises(ganlab.ConfigError, match=f"has {said} classes; there must be labels of at most 100 cl"):
-            stacked(dataset)
+            stacked(made("idx", images=images, **more))

@@ -119,15 +119,9 @@ def test_random_squares_are_those_of_tensorflow():
         square = random_square(image, 0.5, tf.constant(numbers)).numpy()
         assert square.shape[0] == square.shape[1]
         mine.append([square.shape[0], *square[0, 0]])
+    options = {"aspect_ratio_range": [1.0, 1.0], "area_range": [0.5, 1.0], "use_image_if_no_bounding_boxes": True}
     drawn = [
-        tf.image.sample_distorted_bounding_box(
-            (height, width, 3),
-            tf.zeros([0, 0, 4]),
-            aspect_ratio_range=[1.0, 1.0],
-            area_range=[0.5, 1.0],
-            use_image_if_no_bounding_boxes=True,
-            seed=i + 1,
-        )
+        tf.image.sample_distorted_bounding_box((height, width, 3), tf.zeros([0, 0, 4]), seed=i + 1, **options)
         for i in range(count)
     ]
     theirs = [[int(size[0]), int(begin[0]), int(begin[1])] for begin, size, _ in drawn]

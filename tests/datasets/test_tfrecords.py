@@ -11,12 +11,11 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
+from command_lines import invoke
 from ganlab_builtin.datasets import ImageFolder, TFRecords
 from PIL import Image
 
 import ganlab
-from ganlab.cli import cli
 
 RANDOM = np.random.default_rng(0)
 PIXELS = RANDOM.integers(0, 256, (11, 8, 8, 3), np.uint8)
@@ -36,7 +35,7 @@ ORDER = [0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9]  # the first class first
 
 
 def make(source, folder, *options):
-    return CliRunner().invoke(cli, ["dataset", "make", str(source), str(folder), *options])
+    return invoke("dataset", "make", source, folder, *options)
 
 
 def records(path, examples, image="image/encoded", label="image/class/label"):
@@ -121,26 +120,25 @@ def test_other_names_of_features(tmp_path):
 
 
 def test_what_is_no_whole_record_is_refused(tmp_path):
-    with pytest.raises(ganlab.ConfigError, match="has no record"):
-        TFRecords(path=str(tmp_path))
-    file = tmp_path / "a.tfrecord"
+    def refused(message):
+        with pytest.raises(ganlab.ConfigError, match=message):
+            TFRecords(path=str(tmp_path))
+
+    refused("has no record")
+    file, index = tmp_path / "a.tfrecord", tmp_path / "a.tfrecord.index.npy"
     records(file, [(png(pixels), 0) for pixels in PIXELS[:3]])
     whole = file.read_bytes()
     for cut in (len(whole) - 1, 5):
         file.write_bytes(whole[:cut])
-        with pytest.raises(ganlab.ConfigError, match=r"'a\.tfrecord', that is torn, or no TFRecord file: its record"):
-            TFRecords(path=str(tmp_path))
+        refused(r"'a\.tfrecord', that is torn, or no TFRecord file: its record")
     file.write_bytes(whole)
-    np.save(tmp_path / "a.tfrecord.index.npy", np.array([0, 40, len(whole) + 1]))
-    with pytest.raises(ganlab.ConfigError, match=r"is not the index of a\.tfrecord"):
-        TFRecords(path=str(tmp_path))
-    (tmp_path / "a.tfrecord.index.npy").write_bytes(b"no array")
-    with pytest.raises(ganlab.ConfigError, match="cannot be read"):
-        TFRecords(path=str(tmp_path))
-    (tmp_path / "a.tfrecord.index.npy").unlink()
+    np.save(index, np.array([0, 40, len(whole) + 1]))
+    refused(r"is not the index of a\.tfrecord")
+    index.write_bytes(b"no array")
+    refused("cannot be read")
+    index.unlink()
     (tmp_path / "dataset.json").write_text("[]")
-    with pytest.raises(ganlab.ConfigError, match=r"'dataset\.json', that is not what 'ganlab dataset make' writes"):
-        TFRecords(path=str(tmp_path))
+    refused(r"'dataset\.json', that is not what 'ganlab dataset make' writes")
 
 
 def test_another_shape_and_another_label_stop_the_run(tmp_path):

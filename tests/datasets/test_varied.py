@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import architecture as networks
+from making import dataset as made
 from small import small
 
 import ganlab
@@ -10,11 +12,11 @@ from ganlab.training.graph.inputs import Inputs
 
 
 def digits():
-    return ganlab.component("datasets", "digits")()
+    return made("digits")
 
 
 def varied(**arguments):
-    return ganlab.component("datasets", "varied")(**{"dataset": digits()} | arguments)
+    return made("varied", **{"dataset": digits()} | arguments)
 
 
 def images(dataset, count=400, epoch=None):
@@ -86,7 +88,7 @@ class Negatives(ganlab.Dataset):
 
 def test_pairs_and_conditions_stay_together_in_every_epoch(cpus):
     dataset, plain = varied(dataset=Negatives(), flip=True), images(Negatives(), 12)
-    architecture = ganlab.component("architectures", "mlp")(width=4, depth=1, source=True, conditions=True)
+    architecture = networks("mlp", width=4, depth=1, source=True, conditions=True)
     inputs = Inputs(small(2, dataset=dataset, architecture=architecture, seed=3))
     rows = [inputs.of(tf.constant(step, tf.int64), r) for step in range(3) for r in range(2)]
     real, source, asked = (np.concatenate([row[name][0] for row in rows]) for name in ("real", "source", "conditions"))
@@ -99,6 +101,6 @@ def test_pairs_and_conditions_stay_together_in_every_epoch(cpus):
 
 def test_what_cannot_vary_is_refused():
     with pytest.raises(ganlab.ConfigError, match=r"datasets\.varied\.dataset .* must be images"):
-        varied(dataset=ganlab.component("datasets", "gaussian_ring")(), flip=True)
+        varied(dataset=made("gaussian_ring"), flip=True)
     with pytest.raises(ganlab.ConfigError, match="has no effect with flip = False and dequantize = False"):
         varied()

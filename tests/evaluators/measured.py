@@ -2,23 +2,14 @@
 
 import numpy as np
 import scipy.linalg
-from small import Points
+from making import dataset
 
 import ganlab
 
 
-class Rows(Points):
-    """A table of examples."""
-
-
-class Normal(ganlab.Dataset):
-    """A Gaussian in some dimension, without end."""
-
-    def __init__(self, d, mean=0.0, std=1.0):
-        self.sample_shape, self._mean, self._std = (d,), mean, std
-
-    def examples(self, numbers, seed):
-        return self._mean + self._std * ganlab.functional.example_normal(numbers, self.sample_shape[0], seed)
+def gaussian(d=2):
+    """Examples without end."""
+    return dataset("translated_gaussians", dims=d, distance=0.0)
 
 
 class Halves(ganlab.Features):
@@ -43,8 +34,8 @@ def normal(mean=0.0, std=1.0, d=2):
     return lambda n, seed: (mean + std * np.random.default_rng([7, seed]).normal(size=(n, d))).astype(np.float32)
 
 
-def measure(name, sample, dataset, **arguments):
-    return ganlab.component("evaluators", name)(**arguments).evaluate(sample, dataset, None)
+def measure(name, sample, real, **arguments):
+    return ganlab.component("evaluators", name)(**arguments).evaluate(sample, real, None)
 
 
 def scipys_frechet(mean, cov, mean_r, cov_r):

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from measured import Rows, frechet
+from measured import frechet, measure
+from small import Points
 
 import ganlab
 
 MEANS = np.array([[0.0, 0.0], [4.0, 1.0], [-3.0, 2.0]])
 
 
-class Clouds(Rows):
+class Clouds(Points):
     """Forty points around each of three means, class after class."""
 
     classes = 3
@@ -36,9 +37,6 @@ class Asked:
 
 
 class Nearest(ganlab.Features):
-    def prepare(self, dataset):
-        pass
-
     def embed(self, x):
         return x
 
@@ -47,12 +45,8 @@ class Nearest(ganlab.Features):
         return np.eye(3)[apart.argmin(1)]
 
 
-def evaluated(name, **arguments):
-    return ganlab.component("evaluators", name)(**arguments).evaluate(Asked(), Clouds(), None)
-
-
 def test_accuracy_is_the_share_of_samples_with_the_asked_label():
-    figures = evaluated("label_accuracy", features=Nearest(), samples=120)
+    figures = measure("label_accuracy", Asked(), Clouds(), features=Nearest(), samples=120)
     points = Clouds()._points
     real = (Nearest().probabilities(points).argmax(1) == np.repeat(range(3), 40)).mean()
     # Ten of the forty samples of class 2 are of class 0.
@@ -68,18 +62,17 @@ def test_accuracy_counts_every_class_equally_often(samples):
             asked.extend(labels)
             return super().__call__(n, seed, labels)
 
-    accuracy = ganlab.component("evaluators", "label_accuracy")(features=Nearest(), samples=samples)
-    accuracy.evaluate(Listening(), Clouds(), None)
+    measure("label_accuracy", Listening(), Clouds(), features=Nearest(), samples=samples)
     assert np.bincount(asked).tolist() == [samples // 3] * 3
 
 
 def test_fewer_samples_than_classes_are_refused():
     with pytest.raises(ganlab.ConfigError, match=r"label_accuracy\.samples = 2 must be at least 3"):
-        evaluated("label_accuracy", features=Nearest(), samples=2)
+        measure("label_accuracy", Asked(), Clouds(), features=Nearest(), samples=2)
 
 
 def test_distance_within_classes_is_that_of_scipy():
-    figures = evaluated("class_frechet_distance", seed=3)
+    figures = measure("class_frechet_distance", Asked(), Clouds(), seed=3)
     random, clouds, expected, real = np.random.default_rng(3), Clouds(), [], []
     for label in range(3):
         own = clouds._points[random.permutation(np.arange(40) + 40 * label)]
@@ -104,7 +97,7 @@ def test_one_sample_that_is_not_finite_leaves_no_figure(name, odd):
             return points
 
     arguments = {} if name == "class_frechet_distance" else {"features": Nearest()}
-    figures = ganlab.component("evaluators", name)(**arguments).evaluate(Broken(), Clouds(), None)
+    figures = measure(name, Broken(), Clouds(), **arguments)
     assert {figure for figure, value in figures.items() if np.isnan(value)} == {
         "label_accuracy": {"accuracy", "worst_class"},
         "class_frechet_distance": {"distance", "worst_class", "class/0"},
@@ -117,9 +110,8 @@ def test_an_unconditional_generator_is_refused():
         return np.zeros((n, 2), np.float32)
 
     for name, arguments in (("label_accuracy", {"features": Nearest()}), ("class_frechet_distance", {})):
-        evaluator = ganlab.component("evaluators", name)(**arguments)
         with pytest.raises(ganlab.IncompatibleError, match=f"evaluators.{name} asks for classes") as error:
-            evaluator.evaluate(sample, Clouds(), None)
+            measure(name, sample, Clouds(), **arguments)
         assert "the generator is unconditional" in str(error.value)
         assert "architectures." not in str(error.value)  # which one the experiment has is not known here
 
@@ -129,6 +121,5 @@ def test_a_class_with_too_few_examples_is_named():
         def labels(self, numbers):
             return tf.where(numbers < 3, tf.constant(2, tf.int64), tf.cast(numbers % 2, tf.int64))
 
-    evaluator = ganlab.component("evaluators", "class_frechet_distance")()
     with pytest.raises(ganlab.IncompatibleError, match="class 2 of Few has 3 examples"):
-        evaluator.evaluate(Asked(), Few(), None)
+        measure("class_frechet_distance", Asked(), Few())

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from ganlab_builtin.evaluators.classifying import score
-from measured import Halves, Normal, measure, normal
+from measured import Halves, gaussian, measure, normal
 
 import ganlab
 
@@ -22,7 +22,7 @@ def test_the_score_is_the_exponential_of_the_mean_divergence():
 
 
 def test_generated_and_real_examples_are_scored_apart():
-    features, dataset = Halves(), Normal(2)
+    features, dataset = Halves(), gaussian()
     figures = measure("classifier_score", normal(100.0), dataset, features=features, samples=1000)
     assert figures["score"] == 1.0  # one class alone
     real = (np.asarray(dataset.examples(np.arange(1000), 0))[:, 0] > 0).mean()
@@ -33,7 +33,7 @@ def test_generated_and_real_examples_are_scored_apart():
 
 def test_a_feature_network_without_classes_is_refused():
     with pytest.raises(ganlab.IncompatibleError, match=r"Pixels gives none\. Set .* = @features\.classifier\(\)"):
-        measure("classifier_score", normal(), Normal(2), features=ganlab.component("features", "pixels")())
+        measure("classifier_score", normal(), gaussian(), features=ganlab.component("features", "pixels")())
 
 
 def test_probabilities_that_are_not_finite_have_no_score():

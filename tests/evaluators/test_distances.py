@@ -5,7 +5,8 @@ import pytest
 from ganlab_builtin.evaluators.comparing import Compared, OverFeatures
 from ganlab_builtin.evaluators.frechet import gaussian_frechet, moments
 from ganlab_builtin.evaluators.kernel import polynomial_mmd
-from measured import Halves, Normal, Rows, measure, normal, scipys_frechet
+from measured import Halves, gaussian, measure, normal, scipys_frechet
+from small import Points
 
 import ganlab
 from ganlab.transport import exact_w1, sliced_wasserstein
@@ -49,8 +50,8 @@ def test_kid_of_large_samples_is_taken_in_blocks_to_the_same_number(monkeypatch)
 
 @pytest.mark.parametrize("name", DISTANCES)
 def test_real_against_real_is_near_zero_and_noise_is_far(name):
-    far = measure(name, normal(4.0), Normal(2), samples=DISTANCES[name])
-    near = measure(name, normal(0.0), Normal(2), samples=DISTANCES[name])
+    far = measure(name, normal(4.0), gaussian(), samples=DISTANCES[name])
+    near = measure(name, normal(0.0), gaussian(), samples=DISTANCES[name])
     assert far["real_against_real"] == near["real_against_real"]
     assert abs(near["distance"]) < 0.05 * far["distance"]
     assert abs(near["real_against_real"]) < 0.05 * far["distance"]
@@ -66,7 +67,7 @@ def test_transport_is_between_the_samples_that_are_drawn(name):
         seen.append((n, seed))
         return generated
 
-    figures = measure(name, sample, Rows(rows), samples=500, seed=3)
+    figures = measure(name, sample, Points(rows), samples=500, seed=3)
     assert seen == [(20, 3)]
     shuffled = rows[np.random.default_rng(3).permutation(40)]
     function = exact_w1 if name == "exact_w1" else lambda x, y: sliced_wasserstein(x, y, seed=3)
@@ -76,7 +77,7 @@ def test_transport_is_between_the_samples_that_are_drawn(name):
 
 @pytest.mark.parametrize(("name", "power"), [("exact_w1", 1), ("sliced_wasserstein", 1), ("frechet_distance", 2)])
 def test_features_decide_the_space(name, power):
-    features, dataset = Halves(), Normal(2)
+    features, dataset = Halves(), gaussian()
     pixels = measure(name, normal(1.0), dataset, samples=100)
     halved = measure(name, normal(1.0), dataset, samples=100, features=features)
     explicit = measure(name, normal(1.0), dataset, samples=100, features=ganlab.component("features", "pixels")())
@@ -87,7 +88,7 @@ def test_features_decide_the_space(name, power):
 
 @pytest.mark.parametrize("name", DISTANCES)
 def test_samples_that_are_not_finite_have_no_distance(name):
-    figures = measure(name, lambda n, seed: np.full((n, 2), np.inf, np.float32), Normal(2), samples=50)
+    figures = measure(name, lambda n, seed: np.full((n, 2), np.inf, np.float32), gaussian(), samples=50)
     assert np.isnan(figures["distance"])
     assert np.isfinite(figures["real_against_real"])
 
@@ -95,18 +96,18 @@ def test_samples_that_are_not_finite_have_no_distance(name):
 @pytest.mark.parametrize("name", [*DISTANCES, "precision_recall", "density_coverage"])
 def test_samples_of_another_shape_are_refused(name):
     with pytest.raises(ganlab.IncompatibleError, match=rf"{name} drew samples of shape \(3,\).*of shape \(2,\)"):
-        measure(name, normal(d=3), Normal(2), samples=50)
+        measure(name, normal(d=3), gaussian(), samples=50)
 
 
 @pytest.mark.parametrize("name", [*DISTANCES, "precision_recall"])
 def test_too_few_examples_are_refused(name):
-    with pytest.raises(ganlab.IncompatibleError, match=f"{name} compares two halves.*Rows has 3 in all"):
-        measure(name, normal(), Rows(np.zeros((3, 2))))
+    with pytest.raises(ganlab.IncompatibleError, match=f"{name} compares two halves.*Points has 3 in all"):
+        measure(name, normal(), Points(np.zeros((3, 2))))
 
 
 def test_frechet_refuses_too_many_features():
     with pytest.raises(ganlab.IncompatibleError, match=r"Gaussians of 4100 features.*@features\.classifier"):
-        measure("frechet_distance", normal(d=4100), Normal(4100), samples=2)
+        measure("frechet_distance", normal(d=4100), gaussian(4100), samples=2)
 
 
 def test_the_same_real_examples_are_measured_once_and_others_anew():

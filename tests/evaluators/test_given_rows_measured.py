@@ -4,14 +4,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from measured import measure
 from small import Points, constraint, small
 
 import ganlab
 from ganlab.training.loading import load_trained
-
-
-def evaluator(name, **settings):
-    return ganlab.component("evaluators", name)(**settings)
 
 
 class Drawn:
@@ -32,8 +29,7 @@ ASKED = np.random.default_rng(0).uniform(0.5, 1.5, (4000, 1))
 
 
 def accuracy(function):
-    drawn = Drawn(function, "conditions", ASKED)
-    return evaluator("condition_accuracy", samples=4000, bins=4).evaluate(drawn, SHOWERS, None)
+    return measure("condition_accuracy", Drawn(function, "conditions", ASKED), SHOWERS, samples=4000, bins=4)
 
 
 def test_samples_like_the_data_are_as_good_as_the_data():
@@ -71,7 +67,7 @@ def test_reconstruction_is_the_difference_from_the_examples_of_the_sources():
     edges = ganlab.component("datasets", "edges")(side=8, size=50)
     real = edges.examples(tf.range(50, dtype=tf.int64), 0).numpy()
     drawn = Drawn(lambda source: np.repeat(source, 3, axis=-1) / 2, "source", np.ones((5, 8, 8, 1)))
-    figures = evaluator("reconstruction", samples=80).evaluate(drawn, edges, None)
+    figures = measure("reconstruction", drawn, edges, samples=80)
     apart = edges.sources(tf.range(50, dtype=tf.int64), 0).numpy() / 2 - real
     assert figures == pytest.approx({"absolute_error": np.abs(apart).mean(), "squared_error": (apart**2).mean()})
 
@@ -81,7 +77,7 @@ def test_the_cosine_of_ways_is_that_of_directions_and_the_optimal_critics_gradie
     x = np.asarray(cube.sources(tf.range(200, dtype=tf.int64), 0))
     way = np.random.default_rng(0).normal(size=x.shape)
     best = np.asarray(cube.potential_gradient(x), float)  # of length one
-    found = evaluator("reconstruction", samples=200).evaluate(Drawn(lambda x: x - way, "source", x), cube, None)
+    found = measure("reconstruction", Drawn(lambda x: x - way, "source", x), cube, samples=200)
     expected = (way * best).sum(axis=1) / np.linalg.norm(way, axis=1)
     assert found["cosine"] == pytest.approx(expected.mean(), abs=1e-4)
 
@@ -107,11 +103,10 @@ def test_cycle_errors_are_those_of_the_one_way_back():
     drawn, ring = Drawn(lambda x: 2 * x, "source", ASKED.repeat(2, 1)), ganlab.component("datasets", "gaussian_ring")()
     ways = {"one": (network(2, 3), None), "two": (network(2, 2), lambda x: x / 2 + 1)}
     drawn.networks = lambda: ways
-    measure = evaluator("cycle_error").evaluate
-    assert measure(drawn, ring, None) == pytest.approx({"error": 2.0, "source_error": 1.0})
+    assert measure("cycle_error", drawn, ring) == pytest.approx({"error": 2.0, "source_error": 1.0})
     ways["three"] = ways["two"]
     with pytest.raises(ganlab.IncompatibleError, match="needs a generator that takes a source, and a further network"):
-        measure(drawn, ring, None)
+        measure("cycle_error", drawn, ring)
 
 
 @pytest.mark.slow
@@ -128,7 +123,7 @@ def test_ways_back_are_found_by_what_they_map_with_the_averaged_weights(cpus, ga
         "loss": ganlab.component("losses", loss)(),
         "network_constraints": {"encoder" if game == "ali" else "back": [constraint("weight_normalization")]},
         "ema_decay": 0.5,
-        "evaluators": [evaluator(name)],
+        "evaluators": [ganlab.component("evaluators", name)()],
     }
     run = ganlab.train(small(2, steps=3, evaluate_every=3, **given), tmp_path / "run")
     generator, network = run.generator(), run.network
@@ -148,4 +143,4 @@ def test_ways_back_are_found_by_what_they_map_with_the_averaged_weights(cpus, ga
 )
 def test_other_data_are_refused(name, message):
     with pytest.raises(ganlab.errors.IncompatibleError, match=message):
-        evaluator(name).evaluate(Drawn(lambda x: x, "labels", ASKED), Points(ASKED), None)
+        measure(name, Drawn(lambda x: x, "labels", ASKED), Points(ASKED))

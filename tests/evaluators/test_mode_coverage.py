@@ -3,6 +3,7 @@ import types
 
 import numpy as np
 import pytest
+from measured import measure as measured
 
 import ganlab
 
@@ -16,9 +17,7 @@ def ring(**changes):
 
 
 def measure(points, dataset=None, **arguments):
-    points = np.asarray(points, np.float32)
-    evaluator = ganlab.component("evaluators", "mode_coverage")(**arguments)
-    return evaluator.evaluate(lambda n, seed: points, dataset or ring(), None)
+    return measured("mode_coverage", lambda n, seed: np.asarray(points, np.float32), dataset or ring(), **arguments)
 
 
 def test_a_perfect_sampler_has_the_theoretical_score():

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from ganlab_builtin.evaluators.neighbours import covered, density_and_coverage, neighbour_radii
-from measured import Halves, Normal, Rows, measure, normal
+from measured import Halves, gaussian, measure, normal
+from small import Points
 
 from ganlab import ConfigError, IncompatibleError
 
@@ -28,7 +29,7 @@ def drawn():
     rows = RANDOM.normal(size=(90, 3)).astype(np.float32)
     shuffled = rows[np.random.default_rng(0).permutation(90)]
     generated = normal(1.0, 0.4, d=3)(45, 0)
-    return Rows(rows), shuffled[:45], shuffled[45:], generated
+    return Points(rows), shuffled[:45], shuffled[45:], generated
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -62,7 +63,7 @@ def test_blocks_give_the_same_figures(drawn, monkeypatch):
 
 def test_a_perfect_generator_has_the_papers_score():
     n, k = 2000, 5
-    figures = measure("density_coverage", normal(), Normal(2), samples=n, neighbours=k)
+    figures = measure("density_coverage", normal(), gaussian(), samples=n, neighbours=k)
     expected = 1 - np.prod([(n - 1 - i) / (2 * n - 1 - i) for i in range(k)])
     assert expected == pytest.approx(1 - 2**-k, abs=1e-3)
     # Each of n balls is empty with probability 1/32: standard error 0.004 if they were independent.
@@ -71,7 +72,7 @@ def test_a_perfect_generator_has_the_papers_score():
 
 
 def test_a_collapsed_generator_has_precision_and_no_recall():
-    dataset = Normal(2)
+    dataset = gaussian()
     real = np.asarray(dataset.examples(np.arange(500), 0))
 
     def collapsed(n, seed):
@@ -96,12 +97,12 @@ def test_one_sample_that_is_not_finite_leaves_no_figure(name, odd):
             return np.nan_to_num(x, posinf=1.0, neginf=-1.0)
 
     for features in (None, Clipped()):
-        for figure, value in measure(name, broken, Normal(2), samples=50, resamples=3, features=features).items():
+        for figure, value in measure(name, broken, gaussian(), samples=50, resamples=3, features=features).items():
             assert math.isfinite(value) == figure.startswith("real_"), figure
 
 
 def test_scale_does_not_matter_and_features_are_used():
-    features, dataset = Halves(), Normal(2)
+    features, dataset = Halves(), gaussian()
     for name in ("precision_recall", "density_coverage"):
         plain = measure(name, normal(1.0), dataset, samples=100)
         assert measure(name, normal(1.0), dataset, samples=100, features=features) == plain
@@ -110,9 +111,9 @@ def test_scale_does_not_matter_and_features_are_used():
 
 def test_more_neighbours_than_examples_are_refused():
     with pytest.raises(ConfigError, match=r"precision_recall\.samples = 3 must be above .*neighbours, which is 3"):
-        measure("precision_recall", normal(), Normal(2), samples=3)
-    with pytest.raises(IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Rows"):
-        measure("density_coverage", normal(), Rows(RANDOM.normal(size=(8, 2))))
+        measure("precision_recall", normal(), gaussian(), samples=3)
+    with pytest.raises(IncompatibleError, match="looks for 5 neighbours among 4 examples, which is half of Points"):
+        measure("density_coverage", normal(), Points(RANDOM.normal(size=(8, 2))))
 
 
 def test_ties_count_as_inside():

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from ganlab_builtin.evaluators import published_scores
 from ganlab_builtin.evaluators.streaming import Moments, rows_in_a_file
-from measured import Rows as Pictures
 from measured import frechet
+from small import Points
 
 import ganlab
 
@@ -38,6 +38,9 @@ def points(count, seed=0, move=0.0):
 
 def scores(**arguments):
     return ganlab.component("evaluators", "published_scores")(**{"features": Few()} | arguments)
+
+
+ALONE = {"subsets": 0, "splits": 0, "nearest": 0}  # the Frechet distance
 
 
 def sampler(x):
@@ -76,16 +79,11 @@ def test_the_whole_chain_is_that_of_both_packages(tmp_path, monkeypatch):
 
     def measured(samples, resizing="tensorflow", **arguments):
         inception = ganlab.component("features", "inception")(path=str(path), resizing=resizing)
-        evaluator = scores(features=inception, samples=count, **{"splits": 0, "subsets": 0, "nearest": 0} | arguments)
-        return evaluator.evaluate(sampler(samples), Pictures(real), None)
+        evaluator = scores(features=inception, samples=count, **ALONE | arguments)
+        return evaluator.evaluate(sampler(samples), Points(real), None)
 
-    found = measured(
-        generated,
-        subsets=reference.SUBSETS,
-        subset_size=reference.SUBSET,
-        nearest=count,
-        neighbours=reference.NEIGHBOURS,
-    )
+    subsets = {"subsets": reference.SUBSETS, "subset_size": reference.SUBSET}
+    found = measured(generated, **subsets, nearest=count, neighbours=reference.NEIGHBOURS)
     there = REFERENCE["torch_fidelity"]
     assert found["frechet_distance"] == pytest.approx(there["fid"], rel=1e-4)
     kernel = there["kid_of_subsets"]
@@ -107,7 +105,7 @@ def test_the_whole_chain_is_that_of_both_packages(tmp_path, monkeypatch):
 def test_scores_are_those_of_all_rows_at_once():
     real, generated = points(700), points(1300, seed=1, move=0.3)
     found = scores(samples=1300, subsets=7, subset_size=100, splits=10, nearest=500).evaluate(
-        sampler(generated), Pictures(real), None
+        sampler(generated), Points(real), None
     )
     features = Few()
     expected = frechet(features.embed(generated), features.embed(real))
@@ -125,49 +123,50 @@ def test_one_sample_that_is_not_finite_leaves_no_score():
     generated = points(60, seed=1)
     generated[50, 0, 0, 0] = np.inf  # behind the first examples and in few subsets; `Few` would make it 1
     evaluator = scores(samples=60, subsets=2, subset_size=3, splits=2, nearest=20)
-    found = evaluator.evaluate(sampler(generated), Pictures(points(60)), None)
+    found = evaluator.evaluate(sampler(generated), Points(points(60)), None)
     assert {name for name, value in found.items() if np.isfinite(value)} == {"samples", "real_examples"}
     assert len(found) > 8
 
 
 def test_statistics_are_written_and_read(tmp_path):
     real, generated, file = points(300), points(200, seed=1), tmp_path / "kept" / "real.npz"
-    few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}
-    evaluator = scores(statistics=str(file), **few)
-    first = evaluator.evaluate(sampler(generated), Pictures(real), None)
+    few = {"samples": 200, "statistics": str(file), **ALONE}
+    evaluator = scores(**few)
+    first = evaluator.evaluate(sampler(generated), Points(real), None)
     evaluator.write_statistics()
     kept = np.load(file)
     np.testing.assert_allclose(kept["mu"], Few().embed(real).mean(0), rtol=1e-6)
     np.testing.assert_allclose(kept["sigma"], np.cov(Few().embed(real).T), rtol=1e-5, atol=1e-9)
 
-    class Unread(Pictures):
+    class Unread(Points):
         def examples(self, numbers, seed):
             raise AssertionError("the examples are read")
 
         def fingerprint(self):
-            return Pictures(real).fingerprint()
+            return Points(real).fingerprint()
 
-    again = scores(statistics=str(file), **few)
+    again = scores(**few)
     assert again.evaluate(sampler(generated), Unread(real), None) == pytest.approx(first, rel=1e-9)
     assert again.diagnose({}) is None
-    with pytest.raises(ganlab.ConfigError, match="was made with other features"):
-        scores(statistics=str(file), features=Few(2.0), **few).evaluate(sampler(generated), Pictures(real), None)
-    with pytest.raises(ganlab.ConfigError, match="is of other data"):
-        scores(statistics=str(file), **few).evaluate(sampler(generated), Pictures(real + 1), None)
-    with pytest.raises(ganlab.ConfigError, match="is of another number of examples"):
-        scores(statistics=str(file), real_examples=200, **few).evaluate(sampler(generated), Pictures(real), None)
+    for more, data, message in (
+        ({"features": Few(2.0)}, real, "was made with other features"),
+        ({}, real + 1, "is of other data"),
+        ({"real_examples": 200}, real, "is of another number of examples"),
+    ):
+        with pytest.raises(ganlab.ConfigError, match=message):
+            scores(**few, **more).evaluate(sampler(generated), Points(data), None)
 
 
 def test_settings_alone_write_no_statistics(tmp_path):
     real, file = points(300), tmp_path / "kept" / "real.npz"
-    evaluator = scores(statistics=str(file), samples=200, subsets=0, splits=0, nearest=0)
-    first = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real), None)
+    evaluator = scores(statistics=str(file), samples=200, **ALONE)
+    first = evaluator.evaluate(sampler(points(200, seed=1)), Points(real), None)
     assert list(tmp_path.iterdir()) == []
     # But they are computed once.
-    data = Pictures(real)
-    data.fingerprint, data.examples = Pictures(real).fingerprint, None
+    data = Points(real)
+    data.fingerprint, data.examples = Points(real).fingerprint, None
     assert evaluator.evaluate(sampler(points(200, seed=1)), data, None) == first
-    other = evaluator.evaluate(sampler(points(200, seed=1)), Pictures(real + 1), None)
+    other = evaluator.evaluate(sampler(points(200, seed=1)), Points(real + 1), None)
     assert other["frechet_distance"] != first["frechet_distance"]
 
 
@@ -175,9 +174,9 @@ def test_a_file_of_pytorch_fid_is_read_and_its_origin_is_in_doubt(tmp_path):
     real, generated, file = points(300), points(200, seed=1), tmp_path / "fid_stats.npz"
     rows = Few().embed(real)
     np.savez(file, mu=rows.mean(0), sigma=np.cov(rows.T))
-    evaluator = scores(statistics=str(file), samples=200, subsets=0, splits=0, nearest=0)
-    found = evaluator.evaluate(sampler(generated), Pictures(real), None)
-    direct = scores(samples=200, subsets=0, splits=0, nearest=0).evaluate(sampler(generated), Pictures(real), None)
+    evaluator = scores(statistics=str(file), samples=200, **ALONE)
+    found = evaluator.evaluate(sampler(generated), Points(real), None)
+    direct = scores(samples=200, **ALONE).evaluate(sampler(generated), Points(real), None)
     assert found["frechet_distance"] == pytest.approx(direct["frechet_distance"], rel=1e-6)
     assert set(found) == {"frechet_distance", "samples"}  # a figure that is not finite would hide the warning
     assert "does not say which features" in evaluator.diagnose({})
@@ -204,30 +203,33 @@ def test_a_bad_file_is_one_message(tmp_path, content, message):
         file.write_bytes(content)
     else:
         np.savez(file, **content)
-    evaluator = scores(statistics=str(file), samples=20, subsets=0, splits=0, nearest=0)
+    evaluator = scores(statistics=str(file), samples=20, **ALONE)
     with pytest.raises(ganlab.ConfigError, match=rf"published_scores\.statistics = .*{message}"):
-        evaluator.evaluate(sampler(points(20, seed=1)), Pictures(points(30)), None)
+        evaluator.evaluate(sampler(points(20, seed=1)), Points(points(30)), None)
 
 
-def test_protocols_that_cannot_be_are_refused():
-    with pytest.raises(ganlab.ConfigError, match=r"subset_size = 1000 must be at most .*samples, which is 50"):
-        scores(samples=50)
-    with pytest.raises(ganlab.ConfigError, match=r"statistics = 'a\.txt' must be a file whose name ends in \.npz"):
-        scores(statistics="a.txt")
-    with pytest.raises(ganlab.ConfigError, match="nearest = 3 and samples"):
-        scores(nearest=3)
-    small = {"samples": 20, "subsets": 0, "splits": 0, "nearest": 0}
-    with pytest.raises(ganlab.IncompatibleError, match=r"real_examples = 40 is more than Rows has, 30"):
-        scores(real_examples=40, **small).evaluate(sampler(points(20)), Pictures(points(30)), None)
-    with pytest.raises(ganlab.IncompatibleError, match=r"subset_size needs 20 real examples, and there are 10"):
-        scores(**{**small, "subsets": 3, "subset_size": 20}).evaluate(sampler(points(20)), Pictures(points(10)), None)
+FEW = {"samples": 40, **ALONE}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind", "message"),
+    [
+        ({"samples": 50}, ganlab.ConfigError, r"subset_size = 1000 must be at most .*samples, which is 50"),
+        ({"statistics": "a.txt"}, ganlab.ConfigError, r"statistics = 'a\.txt' must be a file .* name ends in \.npz"),
+        ({"nearest": 3}, ganlab.ConfigError, "nearest = 3 and samples"),
+        ({**FEW, "real_examples": 40}, ganlab.IncompatibleError, "real_examples = 40 is more than Points has, 30"),
+        ({**FEW, "subsets": 3, "subset_size": 40}, ganlab.IncompatibleError, "_size needs 40 real .* there are 30"),
+    ],
+)
+def test_protocols_that_cannot_be_are_refused(protocol, kind, message):
+    with pytest.raises(kind, match=message):
+        scores(**protocol).evaluate(sampler(points(40)), Points(points(30)), None)
 
 
 def test_samples_that_cannot_be_drawn_in_parts_are_drawn_at_once():
-    real, generated = Pictures(points(300)), points(200, seed=1)
-    few = {"samples": 200, "subsets": 0, "splits": 0, "nearest": 0}
-    whole = scores(**few).evaluate(lambda n, seed: generated[:n], real, None)
-    assert whole == scores(**few).evaluate(sampler(generated), real, None)
+    real, generated, evaluator = Points(points(300)), points(200, seed=1), scores(samples=200, **ALONE)
+    whole = evaluator.evaluate(lambda n, seed: generated[:n], real, None)
+    assert whole == evaluator.evaluate(sampler(generated), real, None)
 
 
 def test_moments_of_parts_are_those_of_the_whole():

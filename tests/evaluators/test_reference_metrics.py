@@ -11,9 +11,10 @@ from ganlab_builtin.evaluators import copying
 from ganlab_builtin.evaluators.frechet import FrechetInfinity
 from ganlab_builtin.evaluators.kernel import KernelDistance, vendi_score
 from ganlab_builtin.evaluators.transport import MongeInceptionDistance
-from measured import Normal, Rows, measure, normal
+from measured import gaussian, measure, normal
 from programs import HELD_OUT, MADE, PAIR, TRAIN
 from sklearn.cluster import KMeans
+from small import Points
 
 import ganlab
 
@@ -50,7 +51,7 @@ def _centres():
 
 def _neighbours(name, k, **settings):
     order = np.argsort(np.random.default_rng(0).permutation(600))
-    data = Rows(np.concatenate([PAIR[1], PAIR[1]])[order])
+    data = Points(np.concatenate([PAIR[1], PAIR[1]])[order])
     return measure(name, lambda n, seed: PAIR[0].astype(np.float32), data, neighbours=k, samples=300, **settings)
 
 
@@ -84,7 +85,7 @@ def test_the_interval_of_frechet_infinity_holds_the_distance(both):
     inside, plain = 0, []
     for seed in range(20):
         random = np.random.default_rng([seed, 9])
-        data = Rows(random.normal(size=(400, 4)))
+        data = Points(random.normal(size=(400, 4)))
         x = (1 + random.normal(size=(200, 4))).astype(np.float32)
         figures = measure("frechet_infinity", lambda n, seed, x=x: x, data, samples=200, both=both, seed=seed)
         inside += figures["low"] <= 4.0 + (0.0 if both else 4 * 1.25 / 200) <= figures["high"]
@@ -95,29 +96,29 @@ def test_the_interval_of_frechet_infinity_holds_the_distance(both):
 
 
 def test_copies_are_found():
-    data = Rows(TRAIN)
-    arguments = {"held_out": Rows(HELD_OUT), "samples": 400}
+    data = Points(TRAIN)
+    arguments = {"held_out": Points(HELD_OUT), "samples": 400}
     copies = measure("copying", lambda n, seed: data._points[:n] + np.float32(1e-3), data, **arguments)
     assert copies["authentic"] < 0.01
     assert copies["ct"] < -10
     assert copying.copying_statistic(TRAIN, HELD_OUT, MADE, 0) == pytest.approx(FIGURES["ct"][1], abs=0.1)
-    fresh = measure("copying", normal(d=8), Normal(8), samples=300)
+    fresh = measure("copying", normal(d=8), gaussian(8), samples=300)
     assert abs(fresh["ct"]) < 4
     assert abs(fresh["authentic"] - fresh["real_authentic"]) < 0.15
     assert set(measure("copying", normal(d=8), data, samples=100)) == {"authentic"}
     copied = measure("fld", lambda n, seed: data._points[:n] + np.float32(1e-3), data, **arguments)
-    new = measure("fld", normal(d=8), Normal(8), samples=300)
+    new = measure("fld", normal(d=8), gaussian(8), samples=300)
     assert copied["gap"] < -300 < -30 < new["gap"]
     assert copied["distance"] > 100 > 10 > abs(new["distance"])
 
 
 def test_examples_held_out_are_asked_for_and_must_fit():
-    with pytest.raises(ganlab.IncompatibleError, match=r"Rows has none. Set evaluators\.fld\.held_out"):
-        measure("fld", normal(d=8), Rows(TRAIN))
+    with pytest.raises(ganlab.IncompatibleError, match=r"Points has none. Set evaluators\.fld\.held_out"):
+        measure("fld", normal(d=8), Points(TRAIN))
     with pytest.raises(ganlab.IncompatibleError, match=r"copying\.held_out has examples of shape \(3,\)"):
-        measure("copying", normal(d=8), Rows(TRAIN), held_out=Rows(TRAIN[:, :3]), samples=50)
+        measure("copying", normal(d=8), Points(TRAIN), held_out=Points(TRAIN[:, :3]), samples=50)
     for name in ("copying", "fld", "vendi_score", "frechet_infinity", "mind"):
-        figures = measure(name, lambda n, seed: np.full((n, 8), np.nan), Normal(8), samples=30)
+        figures = measure(name, lambda n, seed: np.full((n, 8), np.nan), gaussian(8), samples=30)
         assert np.isnan(figures["distance" if "distance" in figures else next(iter(figures))])
 
 

@@ -129,12 +129,13 @@ def test_lost_modes_and_a_useless_classifier_are_reported():
 
 
 def test_what_cannot_be_counted_is_refused():
-    with pytest.raises(ganlab.IncompatibleError, match=r"cannot measure Single, which is not stacked .* Drop it"):
-        measure(images([1]), Single())
-    with pytest.raises(ganlab.IncompatibleError, match=r"samples of shape \(2, 3, 1\), and the examples are of shape"):
-        measure(images([1])[..., :1])
-    with pytest.raises(ganlab.IncompatibleError, match=r"needs class probabilities, and Brightness gives none\. Set "):
-        measure(images([1]), features=Brightness("none"))
+    for x, more, message in (
+        (images([1]), {"dataset": Single()}, r"cannot measure Single, which is not stacked .* Drop it"),
+        (images([1])[..., :1], {}, r"samples of shape \(2, 3, 1\), and the examples are of shape"),
+        (images([1]), {"features": Brightness("none")}, r"needs class probabilities, and Brightness gives none\. Set "),
+    ):
+        with pytest.raises(ganlab.IncompatibleError, match=message):
+            measure(x, **more)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from making import architecture, constraint, dataset, optimizer
 from small import small
 
 import ganlab
@@ -21,14 +22,12 @@ class Spy(ganlab.Evaluator):
 
 
 def train(path, evaluators):
-    adam = ganlab.component("optimizers", "adam")(learning_rate=1e-3)
-    networks = ganlab.component("architectures", "dcgan")(channels=4, latent_dim=3)
     experiment = small(
         2,
-        dataset=ganlab.component("datasets", "digits")(),
-        architecture=networks,
-        constraints=[ganlab.component("constraints", "gradient_penalty")()],
-        optimizer=adam,
+        dataset=dataset("digits"),
+        architecture=architecture("dcgan", channels=4, latent_dim=3),
+        constraints=[constraint("gradient_penalty")],
+        optimizer=optimizer("adam", learning_rate=1e-3),
         batch_size=8,
         steps=4,
         evaluate_every=2,
@@ -38,25 +37,16 @@ def train(path, evaluators):
     return ganlab.train(experiment, path)
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory, cpus):
-    return train(tmp_path_factory.mktemp("alone") / "run", [])
-
-
-def test_a_classifier_that_trains_beside_leaves_training_as_it_was(alone, tmp_path, monkeypatch):
+def test_a_classifier_that_trains_beside_leaves_training_as_it_was(cpus, tmp_path, monkeypatch):
     monkeypatch.setenv("GANLAB_CACHE", str(tmp_path))
     classifier = ganlab.component("features", "classifier")(updates=3, width=4)
     spy = Spy()
-    evaluators = [
-        ganlab.component("evaluators", "frechet_distance")(features=classifier, samples=100),
-        ganlab.component("evaluators", "kid")(features=classifier, samples=100),
-        ganlab.component("evaluators", "classifier_score")(features=classifier, samples=100),
-        spy,
-    ]
-    run = train(tmp_path / "run", evaluators)
+    names = ("frechet_distance", "kid", "classifier_score")
+    evaluators = [ganlab.component("evaluators", name)(features=classifier, samples=100) for name in names]
+    alone, run = train(tmp_path / "alone", []), train(tmp_path / "run", [*evaluators, spy])
     assert spy.replicas == [2, 2, 2]  # before the first step, in the middle, at the end
     figures = run.info["evaluation"]
-    assert {name.partition("/")[0] for name in figures} == {"frechet_distance", "kid", "classifier_score", "spy"}
+    assert {name.partition("/")[0] for name in figures} == {*names, "spy"}
     assert np.isfinite(list(figures.values())).all()
     assert len(list((tmp_path / "features").iterdir())) == 1
     # Bit for bit, on every replica.

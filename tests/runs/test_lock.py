@@ -34,6 +34,14 @@ def no_flock(monkeypatch):
     monkeypatch.setattr(fcntl, "flock", refuse)
 
 
+def taken(run):
+    """What is said as a lock is taken."""
+    said = []
+    with lock.locked(run, said.append):
+        assert json.loads((run.path / "lock.json").read_text())["pid"] == os.getpid()
+    return said
+
+
 def dead_process():
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
@@ -71,11 +79,8 @@ def test_second_process_is_refused_until_the_lock_is_released(run):
 def test_stale_lock_is_taken_over_with_a_message(run):
     pid = dead_process()
     leave(run, host=socket.gethostname(), pid=pid, started="123", beat=4)
-    said = []
-    with lock.locked(run, said.append):
-        assert json.loads((run.path / "lock.json").read_text())["pid"] == os.getpid()
     holder = f"process {pid} on {socket.gethostname()}"
-    assert said == [f"Taking over a stale lock on {run.path}: {holder} exited without releasing it."]
+    assert taken(run) == [f"Taking over a stale lock on {run.path}: {holder} exited without releasing it."]
 
 
 def test_lock_of_a_live_process_is_respected_without_flock(run, no_flock):
@@ -88,10 +93,7 @@ def test_lock_of_a_live_process_is_respected_without_flock(run, no_flock):
 def test_reused_process_id_does_not_hold_the_lock(run, no_flock):
     parent = os.getppid()
     leave(run, host=socket.gethostname(), pid=parent, started="1", beat=0)
-    said = []
-    with lock.locked(run, said.append):
-        pass
-    assert len(said) == 1
+    assert len(taken(run)) == 1
 
 
 def elsewhere(run, beat, clock_behind=0.0):
@@ -134,13 +136,8 @@ def archived(run):
     archive([run.path], run.path.parent / "a.tar.gz")
 
 
-def trained(run):
-    with lock.locked(run):
-        pass
-
-
 @pytest.mark.parametrize("behind", [-1e9, -90.0, 0.0, 90.0, 1e9])
-@pytest.mark.parametrize("use", [removed, archived, trained])
+@pytest.mark.parametrize("use", [removed, archived, taken])
 def test_live_lock_of_another_machine_is_respected_whatever_its_clock(run, clock, use, behind):
     elsewhere(run, 0, behind)
     waited = clock(lambda now: elsewhere(run, int(now), behind))
@@ -152,7 +149,7 @@ def test_live_lock_of_another_machine_is_respected_whatever_its_clock(run, clock
 
 
 @pytest.mark.parametrize("behind", [-1e9, -90.0, 0.0, 90.0, 1e9])
-@pytest.mark.parametrize("use", [removed, archived, trained])
+@pytest.mark.parametrize("use", [removed, archived, taken])
 def test_dead_lock_of_another_machine_does_not_block_whatever_its_clock(run, clock, use, behind):
     elsewhere(run, 3, behind)
     waited = clock()
@@ -165,9 +162,7 @@ def test_dead_lock_of_another_machine_does_not_block_whatever_its_clock(run, clo
 def test_takeover_from_another_machine_says_why_it_waits(run, clock):
     elsewhere(run, 2)
     clock()
-    said = []
-    with lock.locked(run, said.append):
-        pass
+    said = taken(run)
     assert "which cannot be checked from here: waiting up to 15 s" in said[0]
     assert "Taking over a stale lock on " in said[1]
 
@@ -208,10 +203,7 @@ def test_watching_finds_out_without_waiting(run, clock):
 def test_damaged_lock_counts_as_another_process(run, clock):
     (run.path / "lock.json").write_text('{"ho')
     clock()
-    said = []
-    with lock.locked(run, said.append):
-        pass
-    assert said[1].endswith(": another process exited without releasing it.")
+    assert taken(run)[1].endswith(": another process exited without releasing it.")
 
 
 def test_full_disk_does_not_stop_the_heartbeat(run, monkeypatch):
@@ -264,8 +256,7 @@ def test_readers_share_a_run_and_are_not_reported_as_its_trainer(run):
         with pytest.raises(RunError, match=said), lock.at_rest([run], shared=False):
             pass
         reader.stdin.close()
-    with lock.locked(run):
-        pass
+    taken(run)
 
 
 def lies():
@@ -296,8 +287,7 @@ def test_forged_lock_does_not_block_what_flock_allows(run, lie, monkeypatch):
     for shared in (True, False):
         with lock.at_rest([run], shared=shared):
             pass
-    with lock.locked(run):
-        pass
+    taken(run)
 
 
 def test_holder_is_named_even_if_the_lock_time_is_in_the_future(run):

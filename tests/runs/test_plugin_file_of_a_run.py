@@ -77,32 +77,19 @@ def move_away(run):
     shutil.move("ganlab_plugins.py", "elsewhere")
 
 
-def stand_in(run):
-    shutil.copy("ganlab_plugins.py", run)
-    os.chdir(run)
-
-
-def stand_below(run):
-    (run / "deep").mkdir()
-    shutil.copy("ganlab_plugins.py", run / "deep")
-    os.chdir(run / "deep")
-
-
-def stand_in_a_sweep(run):
-    Path("sweep.json").write_text("{}")
-
-
-def stand_in_a_benchmark(run):
-    Path("benchmark.json").symlink_to("missing")
+def stand_in(folder):
+    folder.mkdir(exist_ok=True)
+    shutil.copy("ganlab_plugins.py", folder)
+    os.chdir(folder)
 
 
 TRAPS = {
     "other code": lambda run: Path("ganlab_plugins.py").write_text(PLUGIN + EXECUTED + "1\n"),
     "elsewhere": move_away,
     "in the run": stand_in,
-    "below the run": stand_below,
-    "in a sweep": stand_in_a_sweep,
-    "in a benchmark": stand_in_a_benchmark,
+    "below the run": lambda run: stand_in(run / "deep"),
+    "in a sweep": lambda run: Path("sweep.json").write_text("{}"),
+    "in a benchmark": lambda run: Path("benchmark.json").symlink_to("missing"),
     "excluded": lambda run: os.environ.update(GANLAB_PLUGINS="ganlab_datasets"),
 }
 

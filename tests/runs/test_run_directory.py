@@ -128,15 +128,15 @@ def test_create_run_refuses_existing_paths(tmp_path):
 def test_errors_describe_what_is_not_a_run(tmp_path):
     old, new = make(tmp_path / "runs" / "quickstart" / "old"), make(tmp_path / "runs" / "other" / "new")
     os.utime(old.path / "run.json", (1, 1))
-    with pytest.raises(RunError, match=r"no such directory\. Did you mean 'old'\?"):
-        Run(tmp_path / "runs" / "quickstart" / "odl")
-    with pytest.raises(RunError, match=f"contains 2 of them; the latest is {re.escape(str(new.path))}"):
-        Run(tmp_path / "runs")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RunError, match=r"is not a run: it has no run\.json"):
-        Run(tmp_path / "empty")
-    with pytest.raises(RunError, match=r"is a file; a run is a directory"):
-        Run(old.path / "run.json")
+    for path, message in (
+        (old.path.with_name("odl"), r"no such directory\. Did you mean 'old'\?"),
+        (tmp_path / "runs", f"contains 2 of them; the latest is {re.escape(str(new.path))}"),
+        (tmp_path / "empty", r"is not a run: it has no run\.json"),
+        (old.path / "run.json", "is a file; a run is a directory"),
+    ):
+        with pytest.raises(RunError, match=message):
+            Run(path)
 
 
 def test_errors_name_the_broken_file(tmp_path):

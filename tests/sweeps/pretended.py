@@ -36,7 +36,7 @@ class End:
 
 
 class PretendLauncher(ganlab.Launcher):
-    """Plays scripts, one event at each poll; None is a poll at which nothing happens.
+    """Plays scripts, one event at each poll, or a list of them; None is a poll at which nothing happens.
 
     Attributes:
         scripts: By trial, one script for each of its processes: a list of `Train` and then `End`.
@@ -81,6 +81,11 @@ class PretendJob(ganlab.Job):
         event = self._events.pop(0)
         if event is None:
             return None
+        if isinstance(event, list):
+            self._events = event
+            while (exit_status := self.poll()) is None:
+                pass
+            return exit_status
         if isinstance(event, Train):
             self._made().update(step=event.step, status="running", metrics=event.values)
             metrics = {name: {"reduced": value, "replicas": [value]} for name, value in event.values.items()}

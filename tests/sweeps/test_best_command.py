@@ -100,11 +100,7 @@ def test_the_first_line_marks_a_winner_that_is_tied_or_unhealthy(swept, tmp_path
     ("values", "first", "second"),
     [
         # A mean of the seeds that have a figure is not one of all seeds.
-        (
-            {"1": (9.0, 9.0, 9.0, math.nan), "2": (7.0, 7.0, 8.0, 8.0)},
-            "7.5 [6.581, 8.419]",
-            "The difference from the other",
-        ),
+        ({"1": (9.0, 9.0, 9.0, math.nan), "2": (7.0, 7.0, 8.0, 8.0)}, "7.5 [6.581, 8.419]", "The difference from the"),
         ({"1": (100.0, *(1.0,) * 7), "2": (7.0,) * 8}, ", tied: 13.38", "In pairs of runs the other one is better, "),
         ({"1": (8.0, 8.0), "2": (8.0, 8.0)}, ", tied: 8 range [8, 8]", "No difference from the other one is seen."),
         ({"1": (8.0,), "2": (8.0,)}, ", tied: 8, with weight=1.", "Nothing can be concluded"),

@@ -6,6 +6,7 @@ from ganlab import Choices, ConfigError, Range, config
 
 GP, SN, R1 = "[@constraints.gradient_penalty()]", "[@constraints.spectral_norm()]", "[@constraints.r1()]"
 WEIGHT, CONSTRAINTS = "constraints.gradient_penalty.weight", "experiment.constraints"
+GAMMA, PARTS = "constraints.r1.gamma", Choices((GP, SN))
 
 
 @pytest.fixture
@@ -54,21 +55,9 @@ def test_settings_of_parts_that_only_some_have_are_accepted(made):
 @pytest.mark.parametrize(
     ("params", "space", "message"),
     [
-        (
-            ["constraints.r1.gamma=3"],
-            {CONSTRAINTS: Choices((GP, SN))},
-            "In every configuration of the sweep, --param 'constraints.r1.gamma=3': constraints.r1.gamma ",
-        ),
-        (
-            [],
-            {CONSTRAINTS: Choices((GP, SN)), "constraints.r1.gamma": Range(0.1, 1.0)},
-            "In every configuration of the sweep, setting 'constraints.r1.gamma=0.1': constraints.r1.gamma",
-        ),
-        (
-            ["constraints.gradient_penalty.weight=3"],
-            {WEIGHT: Choices(("1", "2"))},
-            "--param 'constraints.gradient_penalty.weight=3': constraints.gradient_penalty.weight = 3 has no effect: ",
-        ),
+        ([f"{GAMMA}=3"], {CONSTRAINTS: PARTS}, f"In every configuration of the sweep, --param '{GAMMA}=3': {GAMMA} "),
+        ([], {CONSTRAINTS: PARTS, GAMMA: Range(0.1, 1.0)}, f"every configuration of the sweep, setting '{GAMMA}=0.1'"),
+        ([f"{WEIGHT}=3"], {WEIGHT: Choices(("1", "2"))}, f"--param '{WEIGHT}=3': {WEIGHT} = 3 has no effect: "),
         (
             [],
             {WEIGHT: Range(-5.0, 10.0)},
@@ -79,7 +68,7 @@ def test_settings_of_parts_that_only_some_have_are_accepted(made):
             {"experiment.ema_half_life": Choices(("0.0", "10.0"))},
             "experiment.ema_decay = 0.9 and experiment.ema_half_life = 10.0 are two forms of one setting",
         ),
-        ([], {WEIGHT: Choices(("1", "many"))}, "setting 'constraints.gradient_penalty.weight=many': "),
+        ([], {WEIGHT: Choices(("1", "many"))}, f"setting '{WEIGHT}=many': "),
         # Wrong for one combination of several settings alone.
         (
             [],

@@ -32,12 +32,8 @@ def test_a_trial_is_a_command_line_of_ganlab_run(sweep, tmp_path):
         *("--runs", str(made.path), "--name", "s1"),
         *("--no-plugin", "other", "--plugin-file", "/there/ganlab_plugins.py"),
     ]
-    assert call["environment"] == {
-        "TF_NUM_INTRAOP_THREADS": "3",
-        "TF_NUM_INTEROP_THREADS": "3",
-        "OMP_NUM_THREADS": "3",
-        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
-    }
+    threads = dict.fromkeys(("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS", "OMP_NUM_THREADS"), "3")
+    assert call["environment"] == {**threads, "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     assert call["folder"] == tmp_path
     assert call["log"] == made.path / "trials" / "b-s1.log"
 
@@ -51,21 +47,15 @@ def test_a_trial_whose_file_was_edited_is_not_trained(sweep):
 
 def test_a_failed_trial_does_not_end_the_others_and_its_error_is_reported(sweep):
     traceback = "Traceback (most recent call last):\n  ...\nSegfaultError: it was mine"
-    launcher = PretendLauncher(
-        {
-            "a/s0": [[End(2, None, said="Warning: x\nError: There is no data.")]],
-            "a/s1": [[End(1, None, said=traceback)]],
-            "b/s0": [[Train(3), End(1, "diverged", said="Error: critic/loss is not finite.\n")]],
-        }
-    )
-    world = World(sweep(), launcher)
+    scripts = {
+        "a/s0": [[End(2, None, said="Warning: x\nError: There is no data.")]],
+        "a/s1": [[End(1, None, said=traceback)]],
+        "b/s0": [[Train(3), End(1, "diverged", said="Error: critic/loss is not finite.\n")]],
+    }
+    world = World(sweep(), PretendLauncher(scripts))
     assert world.run() == {"a/s0": "failed", "a/s1": "failed", "b/s0": "diverged", "b/s1": "completed"}
-    assert [trial.error for trial in world.engine.trials] == [
-        "There is no data.",
-        "SegfaultError: it was mine",
-        "critic/loss is not finite.",
-        "",
-    ]
+    errors = [trial.error for trial in world.engine.trials]
+    assert errors == ["There is no data.", "SegfaultError: it was mine", "critic/loss is not finite.", ""]
 
 
 @pytest.mark.parametrize("lost", [137, 75], ids=["killed", "held by another process"])
@@ -77,16 +67,12 @@ def test_a_resumed_sweep_trains_what_is_left_and_nothing_twice(sweep, lost):
         "b/s0": [[Train(5), End(1, "failed")]],
         "b/s1": [[End(2, None, said="Error: no.")]],
     }
-    assert World(made, PretendLauncher(scripts)).run() == {
-        "a/s0": "completed",
-        "a/s1": "interrupted",
-        "b/s0": "failed",
-        "b/s1": "failed",
-    }
+    failed = statuses("failed", "b/s0", "b/s1")
+    assert World(made, PretendLauncher(scripts)).run() == {"a/s0": "completed", "a/s1": "interrupted", **failed}
     finished = (made.run("a", 0) / "run.json").stat().st_mtime_ns
     again = PretendLauncher({})
     world = World(Sweep(made.path), again)
-    assert world.run() == {"a/s0": "completed", "a/s1": "completed", "b/s0": "failed", "b/s1": "failed"}
+    assert world.run() == {"a/s0": "completed", "a/s1": "completed", **failed}
     assert again.started == again.resumed == ["a/s1"]
     assert [trial.error for trial in world.engine.trials][-1] == "no."
     assert (made.run("a", 0) / "run.json").stat().st_mtime_ns == finished
@@ -241,14 +227,13 @@ def name(weight, seed):
 def test_a_search_is_asked_when_there_is_room_and_gets_the_mean_over_seeds(sweep):
     made = sweep([], objective="critic/loss")
     search = Listed("12")
-    launcher = PretendLauncher(
-        {
-            name(1, 0): [[Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()]],
-            name(1, 1): [[Train(5, critic_loss=2.0), Train(10, critic_loss=2.0), End()]],
-            name(2, 0): [[Train(5, critic_loss=8.0), End(1, "diverged")]],
-            name(2, 1): [[Train(5, critic_loss=6.0), Train(10, critic_loss=1.0), End()]],
-        }
-    )
+    scripts = {
+        name(1, 0): [[Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()]],
+        name(1, 1): [[Train(5, critic_loss=2.0), Train(10, critic_loss=2.0), End()]],
+        name(2, 0): [[Train(5, critic_loss=8.0), End(1, "diverged")]],
+        name(2, 1): [[Train(5, critic_loss=6.0), Train(10, critic_loss=1.0), End()]],
+    }
+    launcher = PretendLauncher(scripts)
     World(made, launcher, search=search).run()
     assert launcher.most == 2
     assert search.reports == [(0, 5, 3.0), (0, 10, 1.5), (0, "end", 1.5), (1, 5, 7.0), (1, "end", None)]
@@ -262,12 +247,8 @@ def test_configurations_that_a_search_gives_up_stay_stopped(sweep):
     scripts = {name(1, 0): [[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), Train(7, critic_loss=1.0), End()]]}
     launcher = PretendLauncher(scripts, default=[Train(10, critic_loss=1.0), End()])
     ended = World(made, launcher, search=search).run()
-    assert ended == {
-        name(1, 0): "pruned",
-        name(1, 1): "pruned",  # never started
-        name(2, 0): "completed",
-        name(2, 1): "completed",
-    }
+    of_one, of_two = ([name(weight, seed) for seed in (0, 1)] for weight in (1, 2))
+    assert ended == {**statuses("pruned", *of_one), **statuses("completed", *of_two)}
     assert Run(made.run("gradient_penalty.weight=1", 0)).info["status"] == "interrupted"
     assert search.reports[:3] == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
     again = PretendLauncher({})
@@ -296,23 +277,8 @@ def test_what_a_run_writes_after_it_is_given_up_does_not_reach_the_search(sweep)
 
 
 def test_the_last_rows_of_a_short_run_reach_the_search(sweep):
-    class Sudden(PretendLauncher):
-        """Its jobs write rows and end between two looks."""
-
-        def start(self, command, **arguments):
-            job = super().start(command, **arguments)
-            look = job.poll
-
-            def poll():
-                while look() is None:
-                    pass
-                return 0
-
-            job.poll = poll
-            return job
-
     made = sweep([], objective="critic/loss", jobs=1, seeds=[0], budget=1)
-    launcher = Sudden({name(1, 0): [[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), End()]]})
+    launcher = PretendLauncher({name(1, 0): [[[Train(5, critic_loss=4.0), Train(6, critic_loss=9.0), End()]]]})
     search = Listed("1", give_up=lambda number, step, value: value > 5)
     World(made, launcher, search=search).run()
     assert search.reports == [(0, 5, 4.0), (0, 6, 9.0), (0, "end", 9.0)]
@@ -340,11 +306,8 @@ def test_a_sweep_that_is_killed_as_it_gives_up_reports_the_same_when_it_is_resum
 
 
 def test_runs_that_train_one_after_another_report_the_same_when_resumed(sweep):
-    first, second, last = (
-        [Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()],
-        Train(5, critic_loss=8.0),
-        Train(10, critic_loss=3.0),
-    )
+    first = [Train(5, critic_loss=4.0), Train(10, critic_loss=1.0), End()]
+    second, last = Train(5, critic_loss=8.0), Train(10, critic_loss=3.0)
     whole, cut = (sweep([], objective="critic/loss", jobs=1, seeds=[0, 1], budget=1, name=n) for n in ("w", "c"))
     undisturbed = Listed("1")
     scripts = {name(1, 0): [first], name(1, 1): [[second, last, End()]]}
@@ -376,11 +339,8 @@ def test_resume_restores_the_search(sweep):
     assert launcher.started == [name(1, 0), name(2, 0), name(3, 0)]  # and the budget's end
     search, again = Listed("1234"), PretendLauncher({})
     World(Sweep(made.path), again, search=search).run()
-    assert [(each.settings[WEIGHT], each.value, each.ended) for each in search.history] == [
-        ("1", 1.0, True),
-        ("2", None, False),
-        ("3", 1.0, True),
-    ]
+    known = [(each.settings[WEIGHT], each.value, each.ended) for each in search.history]
+    assert known == [("1", 1.0, True), ("2", None, False), ("3", 1.0, True)]
     assert again.resumed == again.started == [name(2, 0)]
     assert search.reports[-1] == (1, "end", 1.0)
 

@@ -25,12 +25,8 @@ def test_the_values_of_a_grid_are_texts_between_commas_at_the_top(text, expected
 
 
 def test_a_list_setting_also_takes_a_single_part():
-    assert values("experiment.constraints=[@r1(), [@r1(), @spectral_norm()], [], %mine]") == [
-        "[@r1()]",
-        "[@r1(), @spectral_norm()]",
-        "[]",
-        "%mine",
-    ]
+    found = values("experiment.constraints=[@r1(), [@r1(), @spectral_norm()], [], %mine]")
+    assert found == ["[@r1()]", "[@r1(), @spectral_norm()]", "[]", "%mine"]
     assert values("experiment.loss=[@hinge(), @wasserstein()]") == ["@hinge()", "@wasserstein()"]
 
 
