@@ -201,7 +201,7 @@ def _of_component(tag: str, names: Names) -> Iterator[MetricHelp]:
             yield MetricHelp(tag, selector, tuple(texts))
         elif not _help_of(selector, names):  # its author has explained no metric: show its documentation
             about = f"Logged by {selector}, which does not explain it. The component's documentation:"
-            yield MetricHelp(tag, selector, (about, _doc(selector, names)))
+            yield MetricHelp(tag, selector, (about, inspect.getdoc(names.make(selector)) or "No documentation."))
 
 
 def means(pattern: str, key: str) -> bool:
@@ -219,10 +219,6 @@ def _help_of(selector: str, names: Names) -> Mapping[str, str]:
 def _own_help(selector: str, names: Names) -> dict[str, str]:
     """The explanations of what the component itself logs: those of losses explain metrics of the core, too."""
     return {key: text for key, text in _help_of(selector, names).items() if key not in _CORE}
-
-
-def _doc(selector: str, names: Names) -> str:
-    return inspect.getdoc(names.make(selector)) or "No documentation."
 
 
 def _unknown(name: str, tag: str, names: Names) -> str:

@@ -59,7 +59,7 @@ def exact_w1(
     cost = cdist(x, y)
     if method != "assignment":
         try:
-            return _network_simplex(a, b, cost)
+            return float(_solved(a, b, cost)[0])
         except MissingDependencyError:
             if not assignable or method == "network_simplex":
                 raise
@@ -80,10 +80,6 @@ def dual_potentials(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
     _, log = _solved(*probabilities(x, y, None), cdist(x, y))
     return log["u"], log["v"]
-
-
-def _network_simplex(a: np.ndarray, b: np.ndarray, cost: np.ndarray) -> float:
-    return float(_solved(a, b, cost)[0])
 
 
 def pot() -> types.ModuleType:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import keras
 import tensorflow as tf
@@ -143,10 +142,6 @@ def _short_path(file: str) -> str:
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else os.path.normpath(file)
 
 
-def _folder(module: Any) -> Path:
-    return Path(module.__file__).resolve().parent
-
-
-_CORE = (*(_folder(module) for module in (tf, keras)), Path(__file__).resolve().parents[2])
+_CORE = (*(Path(module.__file__).resolve().parent for module in (tf, keras)), Path(__file__).resolve().parents[2])
 _STDLIB = Path(sysconfig.get_path("stdlib")).resolve()
 _PACKAGES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib"))
