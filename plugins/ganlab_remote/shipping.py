@@ -17,7 +17,7 @@ from ganlab_compare import markdown_escaped
 from ganlab_passport import encode
 
 from ganlab import Run, new_folder
-from ganlab.commands import listed
+from ganlab.commands import listed, say
 from ganlab.errors import ConfigError, GanlabError, MissingDependencyError, RunError
 from ganlab.files import is_name, line, new_file, open_inside, open_stored, scratch_folder, walk
 from ganlab.runs import CONFIG, INFO, METRICS, checkpoint_steps
@@ -49,11 +49,17 @@ def push(run: Run, address: str, *, checkpoints: int, certify: bool) -> list[str
         for name in (CONFIG, INFO):
             shutil.move(copy / name, folder / name)
         for network in networks:
-            values = [each for each in run.network(network).variables if each.dtype.startswith("float")]
+            try:
+                values = [each for each in run.network(network).variables if each.dtype.startswith("float")]
+            except ConfigError as error:  # of an architecture that was made in Python
+                say(f"{network}.safetensors is left out: {line(error)}", err=True)
+                continue
             arrays = {name: np.asarray(value) for name, value in unique_names(values).items()}
             with new_file(folder / f"{network}.safetensors") as file:
                 file.write(encode(arrays, {"step": newest.step}, ".safetensors"))
-        (folder / README).write_text(card(run.info, newest.step, address, sorted(kept), upper), encoding="utf-8")
+        written = sorted(path.name for path in folder.glob("*.safetensors"))
+        text = card(run.info, newest.step, address, sorted(kept), upper, written)
+        (folder / README).write_text(text, encoding="utf-8")
         _send(folder, address)
         return sorted(path.name for path in folder.iterdir())
 
@@ -77,8 +83,10 @@ def pull(address: str, output: Path) -> list[Path]:
             raise RunError(str(error).replace(str(Path(made) / ARCHIVE), f"{line(address)}/{ARCHIVE}")) from error
 
 
-def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None) -> str:
-    """The page of a pushed folder, a model card."""
+def card(
+    info: Mapping[str, Any], step: int, address: str, kept: list[int], upper: float | None, networks: list[str]
+) -> str:
+    """The page of a pushed folder, a model card; `networks` are their files."""
     provenance, settings = info.get("provenance", {}), info.get("settings", {})
     git, data = provenance.get("git") or {}, json.dumps(provenance.get("data"))
     rows = {
@@ -92,7 +100,11 @@ def card(info: Mapping[str, Any], step: int, address: str, kept: list[int], uppe
         **{name: f"{value:.6g}" for name, value in info.get("evaluation", {}).items()},
     }
     table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in rows.items() if value)
-    steps = ", ".join(map(str, kept))
+    steps, files = ", ".join(map(str, kept)), ", ".join(f"`{name}`" for name in networks)
+    weights = (
+        f"{files}: the networks' weights by the names of layers, as constraints make them; of the generator those that "
+        "samples are drawn with, their average if the run keeps one.\n\n"
+    )
     return f"""---
 library_name: ganlab
 pipeline_tag: unconditional-image-generation
@@ -104,9 +116,8 @@ tags: [gan, lipschitz]
 |---|---|
 {table}
 
-`generator.safetensors` has the weights that samples are drawn with, their average if the run keeps one, and
-`critic.safetensors` those of the critic, as their constraints make them, by the names of layers. `config.gin` is the
-experiment. `run.tar.gz` is the run, with {f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
+{weights if networks else ""}`config.gin` is the experiment. `run.tar.gz` is the run, with
+{f"the checkpoints of step {steps}" if kept else "no checkpoint"}:
 
 ```sh
 pip install -e '.[cpu,hub]'   # in ganlab's source tree

@@ -59,6 +59,7 @@ def test_a_pulled_run_samples_certifies_and_replays_its_last_step(trained, tmp_p
     card = (tmp_path / "zoo" / "ring" / "README.md").read_text()
     assert "| critic's Lipschitz constant | at most " in card
     assert "the checkpoints of step 3, 6" in card
+    assert "`critic.safetensors`, `generator.safetensors`: the networks' weights" in card
     for name in ("generator", "critic"):
         kept = tensors(tmp_path / "zoo" / "ring" / f"{name}.safetensors")
         weights = {weight.path: weight.numpy() for weight in ganlab.Run(run).network(name).weights}
@@ -76,7 +77,7 @@ def test_a_pulled_run_samples_certifies_and_replays_its_last_step(trained, tmp_p
 def test_a_card_has_no_link_and_no_mark_of_a_strangers_run():
     text = "![t](https://evil.example) **Verified** www.evil.example"
     info = {"settings": {"dataset": text}, "provenance": {"git": {"commit": text}}, "evaluation": {text: 1.0}}
-    shown = card(info, 1, "memory://zoo/ring", [], None).partition("| data |")[2]
+    shown = card(info, 1, "memory://zoo/ring", [], None, []).partition("| data |")[2]
     assert not any(found in shown.replace("\\]", "") for found in ("![", "](", " **", "https://", "www."))
 
 
