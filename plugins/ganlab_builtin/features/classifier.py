@@ -6,6 +6,7 @@ import functools
 import hashlib
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -79,7 +80,7 @@ class Classifier(ganlab.Features):
         accuracy = stored.facts.get("held_out_accuracy") if stored is not None else None
         if stored is not None and isinstance(accuracy, float) and _fits(stored.arrays, model.get_weights()):
             model.set_weights(stored.arrays)
-            source = f"read from {path}"
+            source, say = f"read from {path}", _say_once
         else:
             storing.check(path)  # before a minute of training, not after
             training_set, _ = training.split(dataset.size or 0, settings.hold_out)
@@ -90,10 +91,10 @@ class Classifier(ganlab.Features):
             began = time.monotonic()
             training.train(model, dataset, settings, lambda done: _say(_progress(done, settings.updates, began)))
             accuracy = training.accuracy(model, dataset, settings.hold_out)
-            source = f"trained in {time.monotonic() - began:.0f} s"
+            source, say = f"trained in {time.monotonic() - began:.0f} s", _say
             storing.save(path, model.get_weights(), {"held_out_accuracy": accuracy, **asdict(settings)})
         _, held_out = training.split(dataset.size or 0, settings.hold_out)
-        _say(f"{source}; accuracy {accuracy:.1%} on {len(held_out):,} images that it was not trained on")
+        say(f"{source}; accuracy {accuracy:.1%} on {len(held_out):,} images that it was not trained on")
         self._dataset, self._model, self.held_out_accuracy = dataset, model, accuracy
         self.weights_digest = hashlib.sha256(b"".join(array.tobytes() for array in model.get_weights())).hexdigest()
         self._run = tf.function(lambda x: model(x, training=False), autograph=False, reduce_retracing=True)
@@ -134,10 +135,12 @@ def _fits(arrays: list[np.ndarray], weights: list[np.ndarray]) -> bool:
     return kinds[0] == kinds[1] and all(np.isfinite(array).all() for array in arrays)
 
 
-@functools.cache  # each evaluator prepares the network
 def _say(text: str) -> None:
-    """Prints a line on standard error while the user waits for training, once in a process."""
+    """Prints a line on standard error while the user waits for training."""
     print(f"features.classifier: {text}.", file=sys.stderr, flush=True)
+
+
+_say_once: Callable[[str], None] = functools.cache(_say)  # for what is the same for each evaluator, as the network is
 
 
 def _progress(done: int, updates: int, began: float) -> str:
