@@ -237,7 +237,7 @@ class Experiment:
     def components(self) -> Iterator[tuple[str, Any]]:
         """The components of every part, each under a unique name; of a part that takes one, the part's.
 
-        A name that an earlier part has, too, follows its own part's: `generator_constraints/spectral_norm`.
+        A name that an earlier part uses has its own part as a prefix: `generator_constraints/<name>`.
         """
         taken: set[str] = set()
         for part in PARTS:

@@ -157,7 +157,7 @@ def _of_schedule(tag: str, names: Names) -> MetricHelp | None:
     name, _, path = rest.partition("/")
     if begin != "schedules":
         return None
-    if name in LISTS:  # of one whose name another list has, too
+    if name in LISTS:  # a prefix, because another list has this name
         name, _, path = path.partition("/")
     parameter = path.partition("/")[0]
     if name in PARTS and name not in LISTS:

@@ -102,8 +102,8 @@ def card(
     table = "\n".join(f"| {_cell(name)} | {_cell(value)} |" for name, value in rows.items() if value)
     steps, files = ", ".join(map(str, kept)), ", ".join(f"`{name}`" for name in networks)
     weights = (
-        f"{files}: the networks' weights by the names of layers, as constraints make them; of the generator those that "
-        "samples are drawn with, their average if the run keeps one.\n\n"
+        f"{files}: the networks' weights, as constraints make them, by the names of layers. The generator's are those "
+        "that samples are drawn with, their average if the run keeps one.\n\n"
     )
     return f"""---
 library_name: ganlab

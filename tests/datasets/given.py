@@ -1,4 +1,4 @@
-"""What datasets give for numbers."""
+"""Reads the examples, pairs and labels of datasets by number."""
 
 import numpy as np
 import tensorflow as tf

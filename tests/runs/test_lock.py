@@ -35,7 +35,7 @@ def no_flock(monkeypatch):
 
 
 def taken(run):
-    """What is said as a lock is taken."""
+    """Returns the messages printed while a lock is taken."""
     said = []
     with lock.locked(run, said.append):
         assert json.loads((run.path / "lock.json").read_text())["pid"] == os.getpid()

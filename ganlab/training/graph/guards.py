@@ -155,7 +155,7 @@ class Warnings:
         """Takes the networks' constraints, the metrics of a step, and how many steps a run with schedules has."""
         self._steps = steps
         self._tags = [metric.tag for metric in metrics]
-        # By the setting that they stand in and their name, as in tags; of the critic by the name alone.
+        # By setting and name, as in tags, `generator_constraints/<name>`; those of the critic by name alone.
         self._constraints = {
             f"{stack.kind}/{name}".removeprefix(_OF_CRITIC): constraint
             for stack in stacks
