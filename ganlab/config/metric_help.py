@@ -44,8 +44,8 @@ NUMBERS_OF_CORE = tuple(tag for tag in _CORE if "/" in tag)
 # Metrics that the core logs in addition to a constraint's own.
 _OF_CONSTRAINTS = {
     "lipschitz_bound": (
-        "A certified upper bound of the critic's Lipschitz constant, at each evaluation: the scores of two points "
-        "never differ by more than this times their distance. It may be far above the measured slopes."
+        "A certified upper bound of the network's Lipschitz constant, at each evaluation: the critic's scores of two "
+        "points never differ by more than this times their distance. It may be far above the measured slopes."
     )
 }
 

@@ -48,7 +48,7 @@ class Evaluation(Reports):
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
         super().__init__(experiment.component_names("evaluators"))
-        self._experiment = experiment
+        self._experiment, self._state = experiment, state
         self._sample = sampler(experiment, state)
         self._score = Scorer(state, experiment.dataset.classes)
         self._points = len(experiment.dataset.sample_shape) == 1
@@ -65,8 +65,10 @@ class Evaluation(Reports):
 
     def _evaluated(self, step: int, figures: dict[str, float], *, trial: bool) -> Evaluated:
         records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
-        bounds = self._score.bounds()
-        records += [Record(step, f"constraints/{name}/lipschitz_bound", value) for name, value in bounds.items()]
+        with self._state.timed():
+            for player in self._state.players.values():
+                tags = f"{player.stack.kind}/{{}}/lipschitz_bound"
+                records += [Record(step, tags.format(name), bound) for name, bound in player.bounds().items()]
         return Evaluated(figures, records, self._picture(trial=trial))
 
     def _picture(self, *, trial: bool) -> bytes | None:

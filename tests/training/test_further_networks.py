@@ -13,6 +13,7 @@ from small import Layers, assert_same, computed, constraint, sgd, small, trained
 
 import ganlab
 from ganlab import ConfigError, ContractError, IncompatibleError, PluginError
+from ganlab.training.evaluation import Evaluation
 from ganlab.training.graph import noise
 from ganlab.training.graph.inputs import Inputs
 from ganlab.training.graph.trainer import Trainer
@@ -203,6 +204,22 @@ def test_penalties_reach_networks_by_name_and_their_own():
     kernel = "encoder/weights/out/kernel"
     assert np.abs(training.values[kernel] - training.start[kernel]).max() > 1e-5
     assert "network_constraints/encoder/smooth/code" in training.reduced()
+
+
+def test_every_network_of_one_input_has_its_certificates():
+    norm = {"generator_constraints": [constraint("spectral_norm", target=3.0)], "ema_decay": 0.5}
+    training = Training(experiment := small(**parts(**norm))).train(3)
+    records = Evaluation(experiment, training.state)(3, None).records
+    logged = {r.tag: r.reduced for r in records if r.tag.endswith("lipschitz_bound")}
+
+    def product(role):
+        weights = {name: w.numpy() for name, w in training.state.sampling_weights(role).items()}
+        return np.prod([np.linalg.norm(w, 2) for name, w in weights.items() if "kernel" in name])
+
+    assert logged == {
+        "generator_constraints/spectral_norm/lipschitz_bound": pytest.approx(product("generator"), rel=1e-3),
+        "network_constraints/second/weight_clipping/lipschitz_bound": pytest.approx(product("second"), rel=1e-3),
+    }
 
 
 def test_a_gradient_penalty_constrains_a_second_critic_as_the_first():

@@ -20,7 +20,7 @@ from ganlab.training.graph.replica import Draws
 from ganlab.training.graph.roles import CRITIC, Role, written
 from ganlab.training.graph.stack import ConstraintStack
 from ganlab.training.graph.values import PlayerValues, Tensors
-from ganlab.training.graph.variables import assign_changed, read, untrained, value_of
+from ganlab.training.graph.variables import assign_changed, read, untrained, value_of, values_of
 
 
 class Player:
@@ -117,6 +117,12 @@ class Player:
         weights, buffers, parameters, _ = self.average
         averaged = self.nest._replace(buffers=buffers or self.buffers)
         return averaged._replace(weights=weights, parameters=parameters) if weights else averaged
+
+    def bounds(self) -> dict[str, float]:
+        """Certified Lipschitz bounds by constraint, of those that give one, for a network of one input beside labels."""
+        if self.network.input_shape is None and len(self.network.model.inputs or ()) != 1:
+            return {}
+        return self.stack.bounds(self.stack.effective(values_of(self.sampled)))
 
     def function(
         self,

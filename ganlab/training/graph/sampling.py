@@ -205,7 +205,7 @@ class Scorer:
         if not self.of_examples:
             return {}
         with self._state.timed():
-            return self._player.stack.bounds(self.effective())
+            return self._player.bounds()
 
     def effective(self, weights: Tensors | None = None) -> Tensors:
         """The weights that the critic computes with, made from these or from its own; differentiable."""
