@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -27,11 +28,14 @@ from ganlab.telemetry.jsonl import to_json
 from ganlab.training.bundle_index import check_index
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.values import may_be_infinite
+from ganlab.training.graph.variables import at_most
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
 # The largest manifest, in bytes: that of a million variables.
 _LARGEST = 1 << 28
+# What variables may take beyond those of a checkpoint, in bytes.
+_SPARE = 1 << 26
 # A checkpoint that resuming finds damaged gets this prefix, so that it is neither used nor counted again.
 _DAMAGED = "damaged-"
 # How TensorFlow ends the names of variables' values in a checkpoint.
@@ -187,12 +191,30 @@ class Checkpoint:
         """
         try:
             reader = tf.train.load_checkpoint(self.prefix)
-            for key, dtype in sorted(reader.get_variable_to_dtype_map().items()):
-                if key.endswith(_VALUE) and dtype.is_floating:
-                    name = key.removeprefix("variables/").removesuffix(_VALUE).replace(".S", "/").replace("..", ".")
+            for name, (key, dtype, _) in sorted(_kept(reader).items()):
+                if dtype.is_floating:
                     yield name, np.asarray(reader.get_tensor(key), dtype.as_numpy_dtype)
         except (ValueError, IndexError, RuntimeError, tf.errors.OpError) as error:
             raise self._damaged(_VARIABLES, error) from error
+
+    def bounding(self) -> contextlib.AbstractContextManager[None]:
+        """Context manager: refuses networks that are larger than the checkpoint before memory is taken for them.
+
+        Raises:
+            RunError: They are larger, or the checkpoint cannot be read.
+        """
+        try:
+            kept = _kept(tf.train.load_checkpoint(self.prefix)).values()
+        except (ValueError, RuntimeError, tf.errors.OpError) as error:
+            raise self._damaged(_VARIABLES, error) from error
+        size = sum(dtype.size * math.prod(shape) for _, dtype, shape in kept)
+        return at_most(
+            size + _SPARE,
+            RunError(
+                f"The checkpoint {self.path} does not fit this experiment: with {size:,} bytes it is smaller than the "
+                "networks that the experiment's file asks for."
+            ),
+        )
 
     def _manifest(self) -> dict[str, Any]:
         try:
@@ -301,7 +323,6 @@ class Checkpoints:
             if pending_row is None
             else to_json([(r.tag, float(r.reduced), r.replicas) for r in pending_row]),
             "watch": to_json(watch or {}),
-            "variables": {name: [v.dtype.name, list(v.shape)] for name, v in variables.items()},
         }
         try:
             if not self._folder.exists():
@@ -341,21 +362,39 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
         RunError: A variable is missing in the checkpoint, its shape differs, or the checkpoint holds more.
     """
     try:
+        # First, because TensorFlow warns of every variable that it leaves.
+        if misfit := _misfit(_kept(tf.train.load_checkpoint(checkpoint.prefix)), variables, partial):
+            raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {misfit}.")
         status = _trackable(variables).read(checkpoint.prefix)  # reads what `write` below wrote, no save counter
-        status.assert_existing_objects_matched()
-        if partial:
-            status.expect_partial()  # or TensorFlow warns of every variable that was left
-        else:
-            status.assert_consumed()
-    except (AssertionError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {reason}") from error
+        status.expect_partial().assert_existing_objects_matched()
     # A file that is short, corrupt or gone, or a graph of objects that does not fit itself.
-    except (LookupError, TypeError, RuntimeError, DecodeError, tf.errors.OpError) as error:
+    except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, DecodeError, tf.errors.OpError) as error:
         reason = str(error).strip().split("\n")[0]
         raise RunError(
             f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to resume from an earlier one."
         ) from error
+
+
+def _kept(reader: Any) -> dict[str, tuple[str, tf.DType, list[int]]]:
+    """TensorFlow's key, the type and the shape of each variable of a checkpoint, by the name it was saved under."""
+    dtypes, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
+    keys = {key.removeprefix("variables/").removesuffix(_VALUE): key for key in dtypes if key.endswith(_VALUE)}
+    return {name.replace(".S", "/").replace("..", "."): (key, dtypes[key], shapes[key]) for name, key in keys.items()}
+
+
+def _misfit(kept: Mapping[str, tuple[str, tf.DType, list[int]]], variables: Mapping[str, Any], partial: bool) -> str:
+    """Why variables cannot be restored, or ''."""
+    for name, variable in variables.items():
+        if name not in kept:
+            return f"it has no {name}"
+        _, dtype, shape = kept[name]
+        if (dtype, shape) != (variable.dtype, variable.shape):
+            return (
+                f"its {name} is {dtype.name} of shape {tuple(shape)}, where {variable.dtype.name} of shape "
+                f"{tuple(variable.shape)} is needed"
+            )
+    further = [] if partial else sorted(kept.keys() - variables.keys())
+    return f"it has {further[0]}, which the experiment has not" if further else ""
 
 
 def _trackable(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:

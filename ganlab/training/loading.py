@@ -202,7 +202,8 @@ def _trained(
     seed, of = int(arguments.get("seed", 0)), (generator, generator.weights, architecture, frequencies)
 
     def networks() -> dict[str, Any]:
-        made = optional.call(architecture.networks, _sample_shape(run), **_facts(run, frequencies))
+        with checkpoint.bounding():
+            made = optional.call(architecture.networks, _sample_shape(run), **_facts(run, frequencies))
         built = {name: restored(name)[0] for name in made.get(GENERATOR, ())}
         return {name: Sampler(each, each.weights, architecture).function for name, each in built.items()}
 
@@ -233,18 +234,20 @@ def _restored(
     frequencies = _frequencies(run, arguments) if architecture.conditional else None
     loss = None if name == GENERATOR else make(run.recipe(only=("loss",)).arguments.get("loss"))
     shape, facts = _sample_shape(run), _facts(run, frequencies)
-    network = build_network(name, architecture, shape, precision, facts, loss)
     further = arguments.get("network_constraints") or {}
     own = {GENERATOR: arguments.get("generator_constraints", []), CRITIC: arguments.get("constraints", [])}
-    network.clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
-    with scheduled.at(*network.clock):
-        player = Player(role_of(name, network.side), network, make({**further, **own}.get(name, [])))
-        _restore_weights(
-            player,
-            checkpoint,
-            player.role.averaged and _averaged(arguments),
-            averaged_buffers=player.role.averaged and bool(arguments.get("ema_buffers")),
-        )
+    clock = checkpoint.step, int(arguments.get("steps", composition.parameters()["steps"].default))
+    with checkpoint.bounding():
+        network = build_network(name, architecture, shape, precision, facts, loss)
+        network.clock = clock
+        with scheduled.at(*clock):
+            player = Player(role_of(name, network.side), network, make({**further, **own}.get(name, [])))
+            _restore_weights(
+                player,
+                checkpoint,
+                player.role.averaged and _averaged(arguments),
+                averaged_buffers=player.role.averaged and bool(arguments.get("ema_buffers")),
+            )
     return network, frequencies
 
 

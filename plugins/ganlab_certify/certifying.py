@@ -170,7 +170,8 @@ def restored(run: RunDirectory, checkpoint: Step = None) -> tuple[ganlab.Experim
     parts["precision"] = "float32"
     tf.config.experimental.enable_tensor_float_32_execution(False)
     experiment = ganlab.experiment(**parts, strategy=tf.distribute.get_strategy())
-    state = TrainingState(experiment)
+    with found.bounding():
+        state = TrainingState(experiment)
     restore(found, state.variables())
     state.step = found.step
     return experiment, state

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 
 import numpy as np
@@ -113,6 +114,24 @@ def test_a_checkpoint_with_a_wrong_bit_is_reported_in_a_sentence(ganlab, points,
         "written. Choose another step; there are 2, 4."
     )
     ganlab("sample", copy, "-o", "x.npz", "--checkpoint", 2)
+
+
+@pytest.mark.parametrize("command", ["sample", "certify"])
+def test_networks_that_the_checkpoint_does_not_hold_are_refused_before_they_take_memory(
+    ganlab, points, tmp_path, capfd, command
+):
+    copy = shutil.copytree(points, tmp_path / "copy")
+    given = ("-o", "x.npz") if command == "sample" else ()
+    text = (copy / "config.gin").read_text()
+    for width, reason in (
+        (9, "/hidden_1/kernel is float32 of shape (3, 16), where float32 of shape (3, 9) is needed."),
+        (10**6, " bytes it is smaller than the networks that the experiment's file asks for."),
+    ):
+        (copy / "config.gin").write_text(re.sub(r"(mlp.width = )\d+", rf"\g<1>{width}", text))
+        said = ganlab(command, copy, *given, code=2)
+        assert "step-00000004 does not fit this experiment: " in said
+        assert said.endswith(f"{reason}\n")
+    assert "WARNING" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("ending", ["png", "npz"])

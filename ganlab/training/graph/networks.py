@@ -38,6 +38,7 @@ from ganlab.training.graph.refusals import check_layers, graph_of, layers_of, na
 from ganlab.training.graph.rematerialization import Segments
 from ganlab.training.graph.roles import CRITIC, GENERATOR, ROLES, role_of
 from ganlab.training.graph.values import Tensors
+from ganlab.training.graph.variables import counted
 
 
 class Network:
@@ -188,7 +189,7 @@ def build_networks(experiment: Experiment) -> dict[str, Network]:
     _check_game(experiment.loss, architecture, dataset)
     roles = [name for name in ROLES if name != CRITIC or experiment.has_critic]
     _reset_names()
-    with experiment.strategy.scope(), _seeded(experiment.seed), _precision(experiment.precision):
+    with experiment.strategy.scope(), _building(experiment.seed, experiment.precision):
         given: dict[str, Any] = {"facts": experiment.facts, "rematerialize": experiment.rematerialize}
         augmented = bool(experiment.augmentations)
         networks = {name: _network(name, architecture, shape, experiment.loss, augmented, **given) for name in roles}
@@ -238,7 +239,7 @@ def build_network(
     `facts` are the optional parameters of the architecture's methods; the loss may be left out for the generator.
     """
     _reset_names()
-    with _seeded(0), _precision(precision):
+    with _building(0, precision):
         generator = _network(GENERATOR, architecture, sample_shape, facts=facts)
         if name == GENERATOR:
             return generator
@@ -344,26 +345,19 @@ def _further(
 
 
 @contextlib.contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Context manager: initial weights follow the seed; afterwards restores Python's and numpy's own generators."""
-    python, arrays = random.getstate(), np.random.get_state()
+def _building(seed: int, precision: str) -> Iterator[None]:
+    """Context manager: initial weights follow the seed, layers compute in the precision, and `at_most` bounds them."""
+    python, arrays, policy = random.getstate(), np.random.get_state(), keras.config.dtype_policy()
     keras.utils.set_random_seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(arrays)
-
-
-@contextlib.contextmanager
-def _precision(precision: str) -> Iterator[None]:
-    before = keras.config.dtype_policy()
     # TensorFloat-32 is how float32 is multiplied: see `set_arithmetic`.
     keras.config.set_dtype_policy("float32" if precision == "tensorfloat32" else precision)
     try:
-        yield
+        with tf.variable_creator_scope(counted):
+            yield
     finally:
-        keras.config.set_dtype_policy(before)
+        random.setstate(python)
+        np.random.set_state(arrays)
+        keras.config.set_dtype_policy(policy)
 
 
 def _check_game(loss: Loss, architecture: Architecture, dataset: Dataset) -> None:

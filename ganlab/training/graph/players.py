@@ -119,7 +119,7 @@ class Player:
         return averaged._replace(weights=weights, parameters=parameters) if weights else averaged
 
     def bounds(self) -> dict[str, float]:
-        """Certified Lipschitz bounds by constraint, of those that give one, for a network of one input beside labels."""
+        """Certified Lipschitz bounds by constraint, of those that give one; none of a network with several inputs."""
         if self.network.input_shape is None and len(self.network.model.inputs or ()) != 1:
             return {}
         return self.stack.bounds(self.stack.effective(values_of(self.sampled)))

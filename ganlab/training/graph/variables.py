@@ -2,13 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import keras
 import tensorflow as tf
 
 from ganlab.training.graph.values import Tensors
+
+
+@dataclass
+class _Room:
+    left: int
+    error: Exception
+
+
+_room: ContextVar[_Room | None] = ContextVar("room", default=None)
+
+
+@contextlib.contextmanager
+def at_most(size: int, error: Exception) -> Iterator[None]:
+    """Context manager: raises the error before variables of `counted` take more than so many bytes."""
+    token = _room.set(_Room(size, error))
+    try:
+        yield
+    finally:
+        _room.reset(token)
+
+
+def counted(create: Any, **arguments: Any) -> Any:
+    """A creator of TensorFlow's variables that `at_most` bounds."""
+    if (room := _room.get()) and callable(initial := arguments.get("initial_value")):
+        with contextlib.suppress(Exception), tf.Graph().as_default():  # traced for the shape, not computed
+            value = initial()
+            room.left -= value.shape.num_elements() * value.dtype.size
+        if room.left < 0:
+            raise room.error
+    return create(**arguments)
 
 
 def read(variables: Mapping[str, Any]) -> Tensors:
