@@ -30,7 +30,7 @@ from ganlab_compare import (
 
 from ganlab.errors import GanlabError, RunError
 from ganlab.files import is_name, read_inside
-from ganlab.runs import METRICS, SEED, differing
+from ganlab.runs import METRICS, SEED, RunDirectory, differing
 from ganlab.telemetry import to_json
 from ganlab_tensorboard.store import ShownRun, Store
 
@@ -176,6 +176,7 @@ def details(store: Store, run: ShownRun) -> dict[str, Any]:
         "step": summary.step,
         "settings": to_json(summary.settings),
         "health": summary.health,
+        "failure": RunDirectory(run.path).info.get("error"),
         "warnings": summary.warnings,
         "last": to_json(summary.last),
         "tags": sorted(store.tags(run))[:_MOST_NAMES],

@@ -55,6 +55,7 @@ def attack(tmp_path_factory):
             health=[f"{ATTACK}: {ATTACK}"],
             warnings=[ATTACK],
             status=ATTACK,
+            error=ATTACK,
         )
     return folder
 
@@ -184,7 +185,7 @@ def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     slope = {"constraints/gradient_penalty/slope": (2.0, 1.5, 1.1), "critic/loss": (1.0, 2.0, 3.0)}
     slope |= {"constraints/mine/gap": (1.0, 2.0), "diagnostics/spectrum/top": (1.0, 2.0)}
     slope |= {"constraints/mine/share": (0.1, 0.2), "constraints/mine/count": (2000.0, 3000.0)}
-    write_run(tmp_path / "penalty", seed=0, metrics=slope)
+    write_run(tmp_path / "penalty", seed=0, metrics=slope, status="failed", error="The disk is full.")
     tab = opened(tmp_path)
     tab.open("lipschitz")
     tab.keep("lipschitz-penalty")
@@ -196,6 +197,8 @@ def test_lipschitz_shows_what_was_logged_and_no_empty_cards(opened, tmp_path):
     assert (
         tab.run("return document.querySelector('.chart:not([hidden]) .legend').textContent") == "gradient_penalty/slope"
     )
+    health = tab.run("return [...document.querySelectorAll('.list')[0].children].map((one) => one.textContent)")
+    assert health == ["failed The disk is full.", "It failed before the first look."]
     assert "Slopes at data and fakes" in tab.run("return document.querySelectorAll('.list')[1].textContent")
 
 

@@ -107,7 +107,9 @@ def test_every_row_is_a_call_in_this_order(traced):
             ),
             None,
         )
-        assert at is not None, f"row {number + 1}: {function} of {module} is not called after the row before it"
+        assert at is not None, (
+            f"row {number + 1}: {function} of {module} is not called after the row before it: {list(enumerate(calls))}"
+        )
 
 
 def test_returns_are_counted_as_the_page_says():

@@ -182,6 +182,7 @@ def test_texts_of_runs_are_data_in_every_route(tmp_path):
             health=[f"{ATTACK}: {ATTACK}"],
             warnings=[ATTACK],
             status=ATTACK,
+            error=ATTACK,
         )
     server = Server(tmp_path)
     runs = server.get("/data/overview")["runs"]

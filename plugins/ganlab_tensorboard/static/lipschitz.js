@@ -169,9 +169,10 @@ export function lipschitzView(root, refresh) {
       const at = text.indexOf(': ');
       return at > 0 ? el('li', {}, el('strong', {}, text.slice(0, at)), text.slice(at)) : el('li', {}, text);
     });
-    if (run.health === null && ['failed', 'diverged'].includes(run.status)) said.push(el('li', {}, `It ${run.status} before the first look: 'ganlab runs show' has the reason.`));
+    if (run.health === null && ['failed', 'diverged'].includes(run.status)) said.push(el('li', {}, `It ${run.status} before the first look.`));
     else if (run.health === null) said.push(el('li', {}, 'Not checked yet: the first look is at the first evaluation (experiment.evaluate_every).'));
     else if (!run.health.length) said.push(el('li', { className: 'good' }, 'Nothing found at the last look.'));
+    if (run.failure) said.unshift(el('li', {}, el('strong', {}, run.status), ` ${run.failure}`));
     for (const text of run.warnings ?? []) said.push(el('li', {}, el('strong', {}, 'warning'), ` ${text}`));
     health.replaceChildren(...said);
     const lacks = [];
