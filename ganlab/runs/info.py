@@ -49,7 +49,10 @@ _SECONDS = number(0, _ETERNITY).called("a number of seconds")
 _TEXTS = items(TEXT)
 _ENDS = Rule("a list of two numbers or nulls", lambda value: isinstance(value, list) and _are_ends(value))
 _DIRECTION = Rule('"max" or "min"', lambda value: value in ("max", "min"))
-_SIZE = Rule(f"a shape of at most {_MOST_VALUES} values", lambda value: math.prod(value) <= _MOST_VALUES)
+_SIZE = Rule(  # the axes first, because the product takes the square of their number
+    f"a shape of at most 32 axes and {_MOST_VALUES} values",
+    lambda value: len(value) <= 32 and math.prod(value) <= _MOST_VALUES,
+)
 _SHAPE = Rule(
     "a list of whole numbers of at least 1",
     lambda value: isinstance(value, list) and bool(value) and all(type(size) is int and size > 0 for size in value),

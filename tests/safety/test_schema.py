@@ -88,7 +88,7 @@ RULES = {
     "best": [{"step": 1}, {"metric": "a", "step": "b", "value": 1.0}],
     "timed_from": [{"step": 1, "seconds": None}],
     "metrics_step": ["x"],
-    "sample_shape": [[], [8, 0], [8, True], [2**20, 2**20], "8"],
+    "sample_shape": [[], [8, 0], [8, True], [2**20, 2**20], [1] * 33, "8"],
     "label_frequencies": [[], [0.0], [-1.0, 2.0], [float("inf")], "1"],
     "resumed": ["no", [3], [{"step": 1, "changes": [1]}], [{}]],
     "forked_from": [{}, {"run": "a\0", "step": 1}],
