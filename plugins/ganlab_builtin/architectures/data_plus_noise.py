@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab.lazy import tensorflow as tf
 
@@ -32,7 +32,7 @@ class DataPlusNoise(ganlab.Architecture):
         dataset: ganlab.Dataset,
         critic: ganlab.Architecture,
         std: Annotated[float, Ge(0)] = 1.0,
-        examples: Annotated[int, Ge(1)] = 65_536,
+        examples: Annotated[int, Ge(1), Le(10**6)] = 65_536,
         seed: Annotated[int, Ge(0)] = 0,
     ) -> None:
         """Keeps the parts.

@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
-from ganlab.bounds import Ge, Gt, Le, Lt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.datasets.checks import refusal
 
@@ -29,7 +29,7 @@ class TwoImages(ganlab.Dataset):
     def __init__(
         self,
         *,
-        side: Annotated[int, Ge(1), Lt(2**31)] = 64,
+        side: Annotated[int, Ge(1), Le(10_000)] = 64,
         fraction: Annotated[float, Gt(0), Le(1)] = 0.3,
         dark: Annotated[float, Ge(-1), Le(1)] = 0.0,
         bright: Annotated[float, Ge(-1), Le(1)] = 1.0,
@@ -81,7 +81,7 @@ class TranslatedGaussians(ganlab.Dataset):
     def __init__(
         self,
         *,
-        dims: Annotated[int, Ge(1), Lt(2**31)] = 2,
+        dims: Annotated[int, Ge(1), Le(10**6)] = 2,
         distance: Annotated[float, Ge(0)] = 3.0,
         std: Annotated[float, Gt(0)] = 1.0,
     ) -> None:

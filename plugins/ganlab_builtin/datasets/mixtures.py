@@ -8,7 +8,7 @@ import numpy as np
 
 import ganlab
 from ganlab import fingerprints, functional
-from ganlab.bounds import Ge, Gt, Lt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 
 
@@ -56,7 +56,7 @@ class GaussianRing(GaussianMixture):
     def __init__(
         self,
         *,
-        modes: Annotated[int, Ge(1), Lt(2**31)] = 8,
+        modes: Annotated[int, Ge(1), Le(10**6)] = 8,
         radius: Annotated[float, Gt(0)] = 2.0,
         std: Annotated[float, Gt(0)] = 0.02,
         scale: Annotated[float, Gt(0)] = 1.414,
@@ -84,7 +84,7 @@ class GaussianGrid(GaussianMixture):
     def __init__(
         self,
         *,
-        side: Annotated[int, Ge(1), Lt(2**31)] = 5,
+        side: Annotated[int, Ge(1), Le(1000)] = 5,
         spacing: Annotated[float, Gt(0)] = 2.0,
         std: Annotated[float, Gt(0)] = 0.05,
         scale: Annotated[float, Gt(0)] = 2.828,

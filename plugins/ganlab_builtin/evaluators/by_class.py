@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import comparing
 from ganlab_builtin.evaluators.comparing import FROM_ZERO, SHARE, OverFeatures, Possible, embedded, real_examples
@@ -44,7 +44,7 @@ class LabelAccuracy(OverFeatures):
         self,
         *,
         features: ganlab.Features,
-        samples: Annotated[int, Ge(1), Lt(2**31)] = 2000,
+        samples: Annotated[int, Ge(1), Le(10**7)] = 2000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:
         """Keeps the classifier.
@@ -114,7 +114,7 @@ class ClassFrechetDistance(OverFeatures):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 1000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:

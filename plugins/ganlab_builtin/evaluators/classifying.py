@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab_builtin.evaluators import comparing
 from ganlab_builtin.evaluators.comparing import FROM_ONE, OverFeatures, Possible, Sample
 
@@ -38,7 +38,7 @@ class ClassifierScore(OverFeatures):
         self,
         *,
         features: ganlab.Features,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:
         """Keeps the classifier.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Distance(OverFeatures):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab_builtin.evaluators import comparing
 from ganlab_builtin.evaluators.comparing import SHARE, OverFeatures, Possible, Sample
 from ganlab_builtin.evaluators.neighbours import squared_distances
@@ -31,7 +31,7 @@ class _BesideHeldOut(OverFeatures):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(4), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(4), Le(10**7)] = 5000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
         held_out: ganlab.Dataset | None = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab_builtin.evaluators.comparing import AGAINST_REAL, Distance, Possible, Sample
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class FrechetInfinity(Distance):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(20), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(20), Le(10**7)] = 5000,
         both: bool = False,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,

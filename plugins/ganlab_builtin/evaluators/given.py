@@ -9,7 +9,7 @@ import numpy as np
 
 import ganlab
 from ganlab import functional
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators.comparing import FROM_ZERO
 
@@ -37,7 +37,7 @@ class ConditionAccuracy(ganlab.Evaluator):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 10_000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 10_000,
         bins: Annotated[int, Ge(1), Lt(2**15)] = 5,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:
@@ -111,7 +111,7 @@ class Reconstruction(ganlab.Evaluator):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(1), Lt(2**31)] = 1000,
+        samples: Annotated[int, Ge(1), Le(10**7)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:
         """Sets the number of examples.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Gt, Lt
+from ganlab.bounds import Ge, Gt, Le, Lt
 from ganlab_builtin.evaluators.comparing import AGAINST_REAL, FROM_ONE, Distance, Possible, Sample
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class KernelDistance(Distance):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
         degree: Annotated[int, Ge(1), Lt(2**31)] = 3,
         kernel: Literal["polynomial", "gaussian"] = "polynomial",
         sigma: Annotated[float, Gt(0)] = 10.0,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Gt, Lt
+from ganlab.bounds import Ge, Gt, Le, Lt
 
 if TYPE_CHECKING:
     from ganlab import Run
@@ -41,7 +41,7 @@ class ModeCoverage(ganlab.Evaluator):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(1), Lt(2**31)] = 2500,
+        samples: Annotated[int, Ge(1), Le(10**7)] = 2500,
         sigmas: Annotated[float, Gt(0)] = 3.0,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab_builtin.evaluators.comparing import FROM_ZERO, SHARE, Compared, OverFeatures, Possible, Sample, compared
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _ByNeighbours(OverFeatures):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 2000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 2000,
         neighbours: Annotated[int, Ge(1), Lt(2**31)] = 3,
         resamples: Annotated[int, Ge(0), Lt(2**31)] = 0,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
@@ -156,7 +156,7 @@ class DensityCoverage(_ByNeighbours):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 2000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 2000,
         neighbours: Annotated[int, Ge(1), Lt(2**31)] = 5,
         resamples: Annotated[int, Ge(0), Lt(2**31)] = 0,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,

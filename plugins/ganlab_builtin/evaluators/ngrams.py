@@ -32,7 +32,7 @@ class NGrams(ganlab.Evaluator):
         self,
         *,
         most: Annotated[int, Ge(1), Le(8)] = 4,
-        samples: Annotated[int, Ge(1), Lt(2**31)] = 2048,
+        samples: Annotated[int, Ge(1), Le(10**7)] = 2048,
         examples: Annotated[int, Ge(1), Lt(2**31)] = 16384,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
     ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Local, Lt
+from ganlab.bounds import Ge, Le, Local, Lt
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.evaluators import comparing, statistics_file
 from ganlab_builtin.evaluators.classifying import score
@@ -74,7 +74,7 @@ class PublishedScores(OverFeatures):
         self,
         *,
         features: ganlab.Features,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 50_000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 50_000,
         real_examples: Annotated[int, Ge(2), Lt(2**31)] | None = None,
         statistics: Annotated[str, Local()] | None = None,
         reference: str | None = None,

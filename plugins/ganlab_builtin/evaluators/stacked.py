@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab_builtin.evaluators.comparing import OverFeatures, Sample, class_probabilities, in_pieces, real_examples
 from ganlab_builtin.evaluators.modes import divergence_from_uniform, uneven
 from ganlab_builtin.features.classifier import Classifier
@@ -43,7 +43,7 @@ class StackedModes(OverFeatures):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(1), Lt(2**31)] = 26_000,
+        samples: Annotated[int, Ge(1), Le(10**7)] = 26_000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.transport import exact_w1, sliced_wasserstein
 from ganlab_builtin.evaluators.comparing import AGAINST_REAL, Distance
 
@@ -35,7 +35,7 @@ class ExactW1(Distance):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 1000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:
@@ -72,7 +72,7 @@ class SlicedWasserstein(Distance):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
         projections: Annotated[int, Ge(1), Lt(2**31)] = 256,
         order: Annotated[int, Ge(1), Lt(2**31)] = 2,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
@@ -116,7 +116,7 @@ class MongeInceptionDistance(Distance):
     def __init__(
         self,
         *,
-        samples: Annotated[int, Ge(2), Lt(2**31)] = 5000,
+        samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
         projections: Annotated[int, Ge(1), Lt(2**31)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
