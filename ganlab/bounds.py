@@ -182,4 +182,4 @@ def _options(hint: Any, marks: tuple[Any, ...] = ()) -> Iterator[_Option]:
 def _written(bound: float) -> str:
     if isinstance(bound, int) and bound >= 2**16 and bound.bit_count() == 1:
         return f"2**{bound.bit_length() - 1}"
-    return f"{bound:g}"
+    return f"{bound:,}" if isinstance(bound, int) and bound >= 10**6 else f"{bound:g}"

@@ -261,7 +261,7 @@ def _certificate(plan: Plan, folder: Folder, contestant: Contestant, task: Task)
         if one.get("upper") and one.get("lower")
     ]
     notes = [one["note"] for one in certificates.values() if one.get("note")]
-    ratio = _over_seeds(ratios)
+    ratio = _over_seeds(ratios, (1.0, math.inf))
     if ratio is None:
         return _outcome(NONE, notes[0] if notes else "no certificate suits these critics")
     (key,) = task.figures

@@ -1,10 +1,12 @@
 """Statistics of a benchmark, held against scipy and numbers worked out by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.stats
 from ganlab_benchmark.child import middle
-from ganlab_benchmark.results import _over_seeds, reaching
+from ganlab_benchmark.results import _certificate, _over_seeds, reaching
 from ganlab_benchmark.rows import Row, figure_text, ordered, ranks_in
 from ganlab_benchmark.statistics import mean_of, ranks
 from small_suites import outcome
@@ -102,3 +104,12 @@ def test_figures_of_two_seeds_have_a_range_and_others_end_where_they_can(values,
     assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-3)
     assert found["interval"] == kind
     assert figure_text(found) == text
+
+
+def test_a_bound_is_never_below_what_an_attack_found():
+    pairs = {f"problem/{seed}": {"lower": 1.0, "upper": upper} for seed, upper in enumerate((1.0, 1.5, 9.2))}
+    folder = SimpleNamespace(known=lambda name: {"certificates": {"steep": pairs}})
+    task = SimpleNamespace(name="steep", figures={"ratio": None})
+    ratio = _certificate(None, folder, SimpleNamespace(name="mine"), task)["figures"]["ratio"]
+    assert (ratio["low"], ratio["interval"]) == (1.0, "limited")
+    assert ratio["mean"] == pytest.approx(3.9)

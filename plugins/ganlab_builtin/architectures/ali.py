@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.mlp import MLP
 from ganlab_builtin.architectures.parts import to_score
@@ -25,7 +25,7 @@ class ALI(ganlab.Architecture):
         self,
         *,
         latent_dim: Annotated[int, Ge(1)] = 2,
-        depth: Annotated[int, Ge(1)] = 2,
+        depth: Annotated[int, Ge(1), Le(1000)] = 2,
         width: Annotated[int, Ge(1)] = 256,
     ) -> None:
         """Sets the sizes of the networks.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.biggan import (
     BASE,
@@ -42,7 +42,7 @@ class BigGANDeep(ganlab.Architecture):
         latent_dim: Annotated[int, Ge(1)] = 128,
         channels: Annotated[int, Ge(1)] = 128,
         embedding_dim: Annotated[int, Ge(1)] = 128,
-        blocks: Annotated[int, Ge(1)] = 2,
+        blocks: Annotated[int, Ge(1), Le(1000)] = 2,
         attention: Annotated[int, Ge(8)] | None = None,
         initializer: Literal["orthogonal", "xavier", "normal"] = "orthogonal",
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab_builtin.architectures.mlp import MLP
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class CycleGAN(ganlab.Architecture):
 
     latent_dim = 0
 
-    def __init__(self, *, depth: Annotated[int, Ge(1)] = 3, width: Annotated[int, Ge(1)] = 256) -> None:
+    def __init__(self, *, depth: Annotated[int, Ge(1), Le(1000)] = 3, width: Annotated[int, Ge(1)] = 256) -> None:
         """Sets the sizes of the networks.
 
         Args:

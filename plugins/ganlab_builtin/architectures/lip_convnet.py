@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.dcgan import DCGAN
 from ganlab_builtin.architectures.parts import check_choice, square_side, unsupported
@@ -31,7 +31,7 @@ class LipConvNet(ganlab.Architecture):
         latent_dim: Annotated[int, Ge(1)] = 128,
         channels: Annotated[int, Ge(2)] = 64,
         kernel_size: Annotated[int, Ge(1)] = 3,
-        blocks: Annotated[int, Ge(1)] = 1,
+        blocks: Annotated[int, Ge(1), Le(1000)] = 1,
         convolution: Literal["aol", "sll", "soc", "bcop", "aoc", "bro", "lires", "plain"] = "aol",
         generator_kernel_size: Annotated[int, Ge(2)] = 5,
         generator_normalization: Literal["batch", "layer", "none"] = "batch",

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.conditioning import (
     LABELS,
@@ -42,7 +42,7 @@ class MLP(ganlab.Architecture):
         self,
         *,
         latent_dim: Annotated[int, Ge(1)] = 2,
-        depth: Annotated[int, Ge(1)] = 3,
+        depth: Annotated[int, Ge(1), Le(1000)] = 3,
         width: Annotated[int, Ge(1)] = 512,
         activation: Literal["relu", "leaky_relu", "elu", "softplus", "tanh", "max_min", "full_sort"] = "relu",
         output: Literal["auto", "linear", "tanh"] = "auto",

@@ -6,7 +6,7 @@ import math
 from typing import Annotated, Any, Literal
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.conditioning import label_input
 from ganlab_builtin.architectures.parts import check_choice, square_side, unsupported
@@ -37,7 +37,7 @@ class R3GAN(ganlab.Architecture):
         latent_dim: Annotated[int, Ge(1)] = 64,
         channels: Annotated[int, Ge(1)] = 768,
         group: Annotated[int, Ge(1)] = 16,
-        blocks: Annotated[int, Ge(1)] = 2,
+        blocks: Annotated[int, Ge(1), Le(1000)] = 2,
         halve_above: Annotated[int, Ge(4)] = 32,
         labels: Literal["none", "projection"] = "none",
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.parts import to_score, unsupported
 
@@ -23,7 +23,7 @@ class TextResNet(ganlab.Architecture):
         *,
         latent_dim: Annotated[int, Ge(1)] = 128,
         channels: Annotated[int, Ge(1)] = 64,
-        blocks: Annotated[int, Ge(0)] = 2,
+        blocks: Annotated[int, Ge(0), Le(1000)] = 2,
         kernel_size: Annotated[int, Ge(1)] = 5,
     ) -> None:
         """Sets the sizes of the networks.

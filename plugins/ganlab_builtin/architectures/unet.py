@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import ganlab
-from ganlab.bounds import Ge, Lt
+from ganlab.bounds import Ge, Le, Lt
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.conditioning import given_input
 from ganlab_builtin.architectures.parts import (
@@ -39,8 +39,8 @@ class UNet(ganlab.Architecture):
         self,
         *,
         channels: Annotated[int, Ge(1)] = 64,
-        depth: Annotated[int, Ge(1)] = 4,
-        patch_depth: Annotated[int, Ge(1)] = 2,
+        depth: Annotated[int, Ge(1), Le(1000)] = 4,
+        patch_depth: Annotated[int, Ge(1), Le(1000)] = 2,
         normalization: Literal["batch", "layer", "none"] = "layer",
         dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import Certified
 
@@ -28,7 +28,9 @@ class BidirectionalSpectralNorm(Certified):
     gradient, as under spectral_norm.
     """
 
-    def __init__(self, *, scale: Annotated[float, Gt(0)] = 1.0, power_iterations: Annotated[int, Ge(1)] = 1) -> None:
+    def __init__(
+        self, *, scale: Annotated[float, Gt(0)] = 1.0, power_iterations: Annotated[int, Ge(1), Le(10_000)] = 1
+    ) -> None:
         """Chooses the scale, and how closely singular vectors are followed.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.orthonormal_kernels import OrthonormalKernels
 
@@ -25,7 +25,9 @@ class Bjorck(OrthonormalKernels):
     `architectures.mlp.activation = "max_min"`, so is a critic without branches, as the logged lipschitz_bound shows.
     """
 
-    def __init__(self, *, iterations: Annotated[int, Ge(1)] = 15, order: Annotated[int, Ge(1)] = 1) -> None:
+    def __init__(
+        self, *, iterations: Annotated[int, Ge(1), Le(10_000)] = 15, order: Annotated[int, Ge(1), Le(100)] = 1
+    ) -> None:
         """Chooses how closely kernels are orthonormal.
 
         Args:

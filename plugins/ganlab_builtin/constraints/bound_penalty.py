@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import FollowedNorms
 
@@ -38,7 +38,7 @@ class BoundPenalty(FollowedNorms):
         *,
         weight: Annotated[float, Ge(0)] = 1.0,
         target: Annotated[float, Gt(0)] = 1.0,
-        power_iterations: Annotated[int, Ge(1)] = 1,
+        power_iterations: Annotated[int, Ge(1), Le(10_000)] = 1,
     ) -> None:
         """Chooses the penalty.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import Certified
@@ -45,7 +45,7 @@ class GramNorm(Certified):
         self,
         *,
         operator: Literal["convolution", "matrix"] = "convolution",
-        iterations: Annotated[int, Ge(1)] = 6,
+        iterations: Annotated[int, Ge(1), Le(10_000)] = 6,
         density: Annotated[int, Ge(2)] = 6,
     ) -> None:
         """Chooses how tight the bound is.

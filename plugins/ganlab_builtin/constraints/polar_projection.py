@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.functional import as_matrix
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import MatrixKernels
@@ -33,7 +33,7 @@ class PolarProjection(MatrixKernels):
     many patches an input lies in, which bounds it by one. Rows or columns are orthonormal, whichever are fewer.
     """
 
-    def __init__(self, *, iterations: Annotated[int, Ge(1)] = 2) -> None:
+    def __init__(self, *, iterations: Annotated[int, Ge(1), Le(10_000)] = 2) -> None:
         """Chooses how closely kernels are orthonormal.
 
         Args:

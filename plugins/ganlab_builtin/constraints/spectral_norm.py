@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import FollowedNorms
 
@@ -31,7 +31,7 @@ class SpectralNorm(FollowedNorms):
         self,
         *,
         operator: Literal["matrix", "convolution"] = "matrix",
-        power_iterations: Annotated[int, Ge(1)] = 1,
+        power_iterations: Annotated[int, Ge(1), Le(10_000)] = 1,
         target: Annotated[float, Gt(0)] = 1.0,
     ) -> None:
         """Chooses the operator, the target and how closely the singular vectors are followed.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge, Gt
+from ganlab.bounds import Ge, Gt, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import KernelMaps
 
@@ -28,7 +28,7 @@ class SpectralProjection(KernelMaps):
         *,
         limit: Annotated[float, Gt(0)] = 1.0,
         operator: Literal["convolution", "matrix"] = "convolution",
-        power_iterations: Annotated[int, Ge(1)] = 20,
+        power_iterations: Annotated[int, Ge(1), Le(10_000)] = 20,
     ) -> None:
         """Chooses the limit.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import ganlab
 from ganlab import lipschitz
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import tensorflow as tf
 from ganlab_builtin.constraints.certified import KernelMaps
 
@@ -27,7 +27,7 @@ class SpectralRegularization(KernelMaps):
         *,
         weight: Annotated[float, Ge(0)] = 0.01,
         operator: Literal["matrix", "convolution"] = "matrix",
-        power_iterations: Annotated[int, Ge(1)] = 20,
+        power_iterations: Annotated[int, Ge(1), Le(10_000)] = 20,
     ) -> None:
         """Chooses the penalty.
 

@@ -29,7 +29,7 @@ class StableRank(SpectralNorm):
         self,
         *,
         rank: Annotated[float, Gt(0), Le(1)] = 0.7,
-        power_iterations: Annotated[int, Ge(1)] = 1,
+        power_iterations: Annotated[int, Ge(1), Le(10_000)] = 1,
     ) -> None:
         """Chooses the stable rank.
 
