@@ -17,19 +17,14 @@ from ganlab.errors import GanlabError, RunError, TrainingFailedError
 from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
-from ganlab.training.actions import (
-    Action,
-    Diagnose,
-    Evaluate,
-    EvaluateBeside,
-    Guard,
-    KeepBest,
-    Log,
-    Moment,
-    Profile,
-    SaveCheckpoint,
-    Span,
-)
+from ganlab.training.actions.action import Action, Moment
+from ganlab.training.actions.best import KeepBest
+from ganlab.training.actions.checkpoint import SaveCheckpoint
+from ganlab.training.actions.diagnose import Diagnose
+from ganlab.training.actions.evaluate import Evaluate, EvaluateBeside
+from ganlab.training.actions.guard import Guard
+from ganlab.training.actions.log import Log
+from ganlab.training.actions.profile import Profile, Span
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
 from ganlab.training.graph.arithmetic import faster_precision
 from ganlab.training.graph.guards import DivergedError, Warnings
@@ -192,7 +187,7 @@ class Session:
         """Does everything that is due after a chunk."""
         step = self._trainer.state.step
         now = Moment(step, step == self._experiment.steps, list(row))
-        if now.last and (rest := self._log.rest(step)):
+        if now.last and (rest := self._log.rows.rest(step)):
             self._guard.row(rest)
             now.row += rest
         actions = [action for action in self._actions if self._chief or action.everywhere]

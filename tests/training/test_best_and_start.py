@@ -12,7 +12,7 @@ import ganlab
 from ganlab.errors import ConfigError, ContractError, RunError
 from ganlab.run import train
 from ganlab.telemetry import Record
-from ganlab.training.actions import Moment
+from ganlab.training.actions.action import Moment
 from ganlab.training.actions.best import Best, KeepBest, check_metric
 from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.state import TrainingState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
 
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
@@ -12,18 +11,10 @@ from ganlab.training.actions.best import KeepBest
 from ganlab.training.actions.evaluate import Evaluate
 from ganlab.training.actions.log import Log
 from ganlab.training.checkpoints import Checkpoint, Checkpoints
+from ganlab.training.graph.guards import Warnings
 from ganlab.training.graph.trainer import Trainer
+from ganlab.training.reports import Reports
 from ganlab.training.run_log import RunLog
-
-
-class Kept(Protocol):
-    """Something with state that checkpoints keep, so that a resumed run reports the same."""
-
-    def state(self) -> Any:
-        """The state as JSON has it."""
-
-    def resume(self, state: Any) -> None:
-        """Restores it."""
 
 
 class SaveCheckpoint(Action):
@@ -38,7 +29,7 @@ class SaveCheckpoint(Action):
         log: Log,
         best: KeepBest,
         evaluate: Evaluate,
-        kept: Mapping[str, Kept],
+        kept: Mapping[str, Warnings | Reports | KeepBest],
     ) -> None:
         """Takes what it saves."""
         self.every = trainer.experiment.checkpoint_every
@@ -75,7 +66,7 @@ class SaveCheckpoint(Action):
         self._checkpoints.save(
             state.step,
             state.variables(),
-            self._log.pending,
+            self._log.rows.pending,
             metrics=self._trainer.metrics,
             replicas=self._trainer.experiment.replicas,
             pending_row=pending_row,
@@ -95,7 +86,7 @@ class SaveCheckpoint(Action):
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restores the state that a checkpoint kept."""
-        self._log.resume_at(checkpoint.pending())
+        self._log.rows.resume(checkpoint.pending())
         with checkpoint.using("watch"):
             watch = checkpoint.watch
             for name, kept in self._kept.items() if watch else ():

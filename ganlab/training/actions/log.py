@@ -14,19 +14,18 @@ from ganlab.training.run_log import RunLog
 
 
 class Log(Action):
-    """Writes rows as iterations complete them, and at the end the row of the iterations that are left."""
+    """Writes rows as iterations complete them, and at the end the row of the iterations that are left.
+
+    Attributes:
+        rows: The iterations since the last row, which checkpoints keep.
+    """
 
     everywhere = True  # each process has a screen
 
     def __init__(self, trainer: Trainer, run_log: RunLog) -> None:
         experiment = trainer.experiment
-        self._rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, trainer.turn)
+        self.rows = Rows(trainer.metrics, experiment.log_every, experiment.replicas, trainer.turn)
         self._run_log = run_log
-
-    @property
-    def pending(self) -> np.ndarray:
-        """The iterations since the last row, as checkpoints keep them."""
-        return self._rows.pending
 
     def take(self, step: int, values: np.ndarray, each: Callable[[list[Record]], None]) -> list[Record]:
         """Writes the rows that a chunk after `step` completes, except that of its last step; `each` gets them first.
@@ -35,7 +34,7 @@ class Log(Action):
             The row of the chunk's last step, which may have more to come; empty if none is due there.
         """
         row: list[Record] = []
-        for records in self._rows.add(step, values):
+        for records in self.rows.add(step, values):
             self._run_log.row(row)
             row = records
             each(records)
@@ -46,18 +45,10 @@ class Log(Action):
 
     def take_broken(self, step: int, values: np.ndarray, *, finite: bool, each: Callable[[list[Record]], None]) -> None:
         """Writes all rows of the last chunk of a run that diverged; `values` end with the first bad iteration."""
-        for records in self._rows.add(step, values) if finite else self._rows.breaking(step, values):
+        for records in self.rows.add(step, values) if finite else self.rows.breaking(step, values):
             each(records)
             self._run_log.row(records)
-        self._run_log.row(self._rows.rest(step + len(values)))
-
-    def rest(self, step: int) -> list[Record]:
-        """The row of the iterations that are left at the end of training."""
-        return self._rows.rest(step)
-
-    def resume_at(self, pending: np.ndarray) -> None:
-        """Takes the iterations since the last row from a checkpoint."""
-        self._rows.resume(pending)
+        self._run_log.row(self.rows.rest(step + len(values)))
 
     def due(self, now: Moment) -> bool:
         """Whether there is anything to write."""
