@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-import tensorflow as tf
 
 from ganlab.composition import Experiment
 from ganlab.errors import ContractError
@@ -18,7 +17,7 @@ from ganlab.plugins.plugin_errors import plugin_code
 from ganlab.runs import RunDirectory
 from ganlab.telemetry import Record
 from ganlab.telemetry.plots import image_grid, page, picture
-from ganlab.training.graph.sampling import Sampler, Scorer, real_examples, sampler, shown
+from ganlab.training.graph.sampling import Scorer, first_examples, sampler, shown
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import of_several
 from ganlab.training.reports import Reports
@@ -57,26 +56,28 @@ class Evaluation(Reports):
     def __call__(self, step: int, run: RunDirectory | None) -> Evaluated:
         """Evaluates the generator as it is; `run` is None before there is one."""
         experiment = self._experiment
-        with _scope(experiment.strategy):
+        # Inside, what evaluators train is spread over the replicas. With several workers only the chief evaluates, and
+        # a variable made in scope would wait for the others.
+        strategy = experiment.strategy
+        with contextlib.nullcontext() if of_several(strategy) else strategy.scope():
             figures = measured(self._names, experiment.evaluators, self._sample, experiment.dataset, run)
             if run is not None:  # without one this is a trial before training, whose reports do not count
                 self._reports = diagnosed(self._names, experiment.evaluators, figures)
-            return self._evaluated(step, figures, trial=run is None)
-
-    def _evaluated(self, step: int, figures: dict[str, float], *, trial: bool) -> Evaluated:
-        records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
-        with self._state.timed():
-            for player in self._state.players.values():
-                tags = f"{player.stack.kind}/{{}}/lipschitz_bound"
-                records += [Record(step, tags.format(name), bound) for name, bound in player.bounds().items()]
-        return Evaluated(figures, records, self._picture(trial=trial))
+            records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
+            with self._state.timed():
+                for player in self._state.players.values():
+                    tags = f"{player.stack.kind}/{{}}/lipschitz_bound"
+                    records += [Record(step, tags.format(name), bound) for name, bound in player.bounds().items()]
+            return Evaluated(figures, records, self._picture(trial=run is None))
 
     def _picture(self, *, trial: bool) -> bytes | None:
         count, seed = _POINTS if self._points else _IMAGES, self._experiment.seed
         grid = self._sample.classes and not self._points and not self._sample.rows
         columns, given = None, {}
-        if grid:
-            samples, columns = rows_of_classes(self._sample, seed)
+        if grid:  # a row for each class, as `ganlab sample` draws them
+            rows, columns = min(self._sample.classes or 1, _ROWS), _COLUMNS
+            latents = self._sample.latents(rows * columns, seed)
+            samples = self._sample.from_latents(latents, np.repeat(np.arange(rows), columns))
         else:
             given = self._sample.given(count, seed)
             samples = self._sample.from_latents(self._sample.latents(count, seed), **given)
@@ -86,24 +87,13 @@ class Evaluation(Reports):
             return image_grid(samples, columns)
         scored = self._score if self._score.of_examples else None
         if self._points and self._real is None:
-            self._real = real_examples(self._experiment, count)
+            self._real = first_examples(self._experiment.dataset, count, seed)
         if trial and self._real is not None and samples.shape[1] == 2:
             # Everything that can fail, by the graph that scores the picture, which takes many times as long.
             if scored is not None:
                 scored(np.resize(self._real, (scored.rows, 2)))
             return None
         return picture(samples, self._real, scored, given.get("source"))
-
-
-def rows_of_classes(sample: Sampler, seed: int, columns: int = _COLUMNS, rows: int = _ROWS) -> tuple[np.ndarray, int]:
-    """A grid of samples with a row for each class, the one that `ganlab sample` draws.
-
-    Returns:
-        The samples, `(rows * columns, *sample_shape)`, and the columns.
-    """
-    shown = min(sample.classes or 1, rows)
-    latents = sample.latents(shown * columns, seed)
-    return sample.from_latents(latents, np.repeat(np.arange(shown), columns)), columns
 
 
 def measured(
@@ -182,12 +172,6 @@ def diagnosed(
         with plugin_code(f"evaluators.{name}", "diagnose"):
             complaints[name] = evaluator.diagnose(own)
     return complaints
-
-
-def _scope(strategy: tf.distribute.Strategy) -> contextlib.AbstractContextManager[Any]:
-    """The scope that evaluators run in: the strategy's, so that what they train is spread over its replicas."""
-    # With several workers only the chief evaluates, and a variable made in scope would wait for the others.
-    return contextlib.nullcontext() if of_several(strategy) else strategy.scope()
 
 
 def _numbers(name: str, given: Any) -> dict[str, float]:

@@ -11,7 +11,7 @@ from small import Layers, Points, constraint, small
 
 import ganlab
 from ganlab import ContractError, GanlabError, PluginError, TrainingFailedError, layers
-from ganlab.training.graph.sampling import Scorer, real_examples
+from ganlab.training.graph.sampling import Scorer, first_examples
 from ganlab.training.graph.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("cpus")
@@ -197,7 +197,7 @@ def test_a_subclassed_model_trains():
 
 def test_data_that_fails_outside_training_is_named():
     with pytest.raises(PluginError, match=r"^Mine failed in examples: ValueError: mine"):
-        real_examples(small(0, dataset=OddData()), 3)
+        first_examples(OddData(), 3, seed=0)
 
 
 def test_noise_on_folded_rows_states_the_rule():

@@ -25,7 +25,7 @@ from ganlab.training.graph.loss_calls import LossCalls
 from ganlab.training.graph.networks import NetworkFunction
 from ganlab.training.graph.replica import Draws, Log
 from ganlab.training.graph.roles import CRITIC
-from ganlab.training.graph.sampling import Scorer, real_examples, sampler
+from ganlab.training.graph.sampling import Scorer, first_examples, sampler
 from ganlab.training.graph.state import TrainingState
 from ganlab.training.graph.tf_errors import translated_errors
 from ganlab.training.graph.values import Tensors
@@ -62,7 +62,7 @@ class CriticFunctions:
         )
         self.outputs = function(self._outputs)
         self.gradients = function(self._gradients)
-        self.real = function(self._real)
+        self.real = function(lambda step, replica: self._inputs.examples(step, replica)[0])
         self.given = {
             name: function(partial(self._given, rows))
             for name, rows in experiment.given.items()
@@ -124,9 +124,6 @@ class CriticFunctions:
             {name: gradient / local for name, gradient in by_weights.items()},
             {name: tf.cast(gradient, tf.float32) for name, gradient in by_outputs.items()},
         )
-
-    def _real(self, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
-        return self._inputs.examples(step, replica)[0]
 
     def _given(self, rows: Rows, step: tf.Tensor, replica: tf.Tensor) -> tf.Tensor:
         return self._inputs.rows(rows, step, replica)[0]
@@ -211,7 +208,8 @@ class View:
         given = {} if labels is None else {"labels": np.resize(labels, n)}
         if self._state.generator.network.given:
             given = {**sampler(self._experiment, self._state).given(n, self._experiment.seed), **given}
-        return real_examples(self._experiment, n), self._in_pieces(self._functions.generated, latent, given)
+        real = first_examples(self.dataset, n, self._experiment.seed)
+        return real, self._in_pieces(self._functions.generated, latent, given)
 
     def more_labels(self, n: int) -> np.ndarray | None:
         """The classes of the rows of `more(n)`; None for an unconditional critic."""

@@ -295,11 +295,6 @@ def shown(dataset: Dataset, samples: np.ndarray) -> np.ndarray | list[str] | Non
     return images
 
 
-def real_examples(experiment: Experiment, n: int) -> np.ndarray:
-    """The first examples of the experiment's dataset, at most n: `(<= n, *sample_shape)` float32."""
-    return first_examples(experiment.dataset, n, experiment.seed)
-
-
 def first_examples(dataset: Dataset, n: int, seed: int) -> np.ndarray:
     """The first examples of a dataset, at most n: `(<= n, *sample_shape)` float32.
 
