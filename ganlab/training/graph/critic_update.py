@@ -10,7 +10,6 @@ from ganlab.composition import Experiment
 from ganlab.training.graph import differentiation, noise
 from ganlab.training.graph.gradients import rows_of
 from ganlab.training.graph.networks import NetworkFunction
-from ganlab.training.graph.objective import graph_gradient
 from ganlab.training.graph.parts import in_turn
 from ganlab.training.graph.replica import Draws, Log, Metric
 from ganlab.training.graph.roles import CRITIC, GENERATOR
@@ -108,7 +107,9 @@ class CriticUpdate(Update):
             objective = self.objective(loss, batch, values, draws, log, own, shown, networks, generator=generator)
             total = objective.total(self.size, self.shares)
         differentiation.check(total, trained, *self._networks)
-        gradients = self.tensors(graph_gradient(tape, total, trained), trained)
+        # From the graph if there is one, because that skips terms that are zero.
+        given = tape.gradient(total, trained) if tf.executing_eagerly() else tf.gradients(total, trained)
+        gradients = self.tensors(given, trained)
         objective.report(self.side, log)
         log.add("critic/wasserstein", tf.reduce_mean(scores["real"]) - tf.reduce_mean(scores["fake"]))
         buffers = {role: function.plain.checked_buffers() for role, function in own.items()}

@@ -138,7 +138,7 @@ def _at(what: str, line: op_source.Line | None) -> str:
 
 def _layer(op: tf.Operation, used: Sequence[Network]) -> str:
     """The innermost layer that an operation belongs to, as messages name it; empty if it belongs to none."""
-    scopes = op_source.layer_scopes(op)
+    scopes = op_source.forward_name(op.name).split("/")[-2::-1]  # innermost first
     for network in used:
         layers = {layer.name: layer for layer in layers_of(network.model)}
         # A scope that is entered again gets a number as suffix, and so do some layers' names.

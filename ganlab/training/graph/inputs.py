@@ -48,8 +48,12 @@ class Inputs:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment, self._dataset, self._seed = experiment, experiment.dataset, experiment.seed
         self._turn, self._sizes = experiment.turn, _sizes(experiment)
-        self._strategy = experiment.strategy
-        self._replicas = _local_replicas(experiment.strategy)
+        self._strategy = strategy = experiment.strategy
+        own = strategy.experimental_distribute_values_from_function(
+            lambda context: tf.constant(context.replica_id_in_sync_group)
+        )
+        # Those that this process runs, by their numbers in the whole group.
+        self._replicas = [int(number) for number in strategy.experimental_local_results(own)]
         # Traced once for all replicas.
         spec = tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int32)
         self._made = tf.function(self.of, autograph=False).get_concrete_function(*spec)
@@ -234,11 +238,3 @@ def _kinds(experiment: Experiment) -> Iterator[tuple[str, Rows, str]]:
 
 def _real(experiment: Experiment) -> Rows:
     return Rows(experiment.dataset, "examples", tuple(experiment.dataset.sample_shape))
-
-
-def _local_replicas(strategy: tf.distribute.Strategy) -> list[int]:
-    """The replicas that this process runs, by their numbers in the whole group."""
-    own = strategy.experimental_distribute_values_from_function(
-        lambda context: tf.constant(context.replica_id_in_sync_group)
-    )
-    return [int(number) for number in strategy.experimental_local_results(own)]

@@ -57,10 +57,6 @@ class ByNumber(keras.optimizers.schedules.LearningRateSchedule):
         """The learning rate; outside of a step that of the optimizer's count."""
         return self._rate(step if _number.now is None else _number.now)
 
-    def get_config(self) -> dict[str, Any]:
-        """Unsupported: the experiment's recipe has the schedule."""
-        raise NotImplementedError
-
 
 class Followed(keras.optimizers.schedules.LearningRateSchedule):
     """A schedule of generator updates, for an optimizer that makes several updates in each."""
@@ -72,10 +68,6 @@ class Followed(keras.optimizers.schedules.LearningRateSchedule):
         """The learning rate at this update of the optimizer, a float32 scalar."""
         done = self._step_of(tf.cast(tf.convert_to_tensor(step), tf.int64))
         return tf.cast(self._schedule.value(tf.cast(done, tf.float32), self._steps), tf.float32)
-
-    def get_config(self) -> dict[str, Any]:
-        """Unsupported: the experiment's recipe has the schedule."""
-        raise NotImplementedError
 
 
 def fill_decay_steps(config: Mapping[str, Any], updates: int) -> bool:

@@ -90,11 +90,9 @@ class LossCalls:
         """The loss's function of the critic's outputs in the place of the score; None for the score."""
         with plugin_code(self._selector, "witness"):
             given = optional.call(self.loss.witness, batch, replica=self._view(CRITIC, draws, None))
-        return None if given is None else self._checked(given)
+        if given is None:
+            return None
 
-    def _checked(
-        self, given: Callable[[Mapping[str, tf.Tensor]], tf.Tensor]
-    ) -> Callable[[Mapping[str, tf.Tensor]], tf.Tensor]:
         def witness(outputs: Mapping[str, tf.Tensor]) -> tf.Tensor:
             with plugin_code(self._selector, "witness"):
                 scores = tf.convert_to_tensor(given(outputs))

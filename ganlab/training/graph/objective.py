@@ -1,4 +1,4 @@
-"""The objective of one network's update, and its gradient."""
+"""The objective of one network's update, and gradients as tensors."""
 
 from __future__ import annotations
 
@@ -44,12 +44,6 @@ class Objective:
             log.add(f"{role}/penalty", added)
             mean += added
         log.add(f"{role}/loss", mean)
-
-
-def graph_gradient(tape: tf.GradientTape, total: tf.Tensor, trained: list[tf.Tensor]) -> list[Any]:
-    """The gradient of the critic's total: from the graph if there is one, because that skips terms that are zero."""
-    given: list[Any] = tape.gradient(total, trained) if tf.executing_eagerly() else tf.gradients(total, trained)
-    return given
 
 
 def dense(value: Any, of: tf.Tensor) -> tf.Tensor:

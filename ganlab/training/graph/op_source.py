@@ -91,11 +91,6 @@ def forward_name(name: str) -> str:
     return re.sub(r"_grad(?=/)", "", re.sub(r"^gradients(_\d+)?/", "", name))
 
 
-def layer_scopes(op: tf.Operation) -> list[str]:
-    """The name scopes that an operation, or its forward operation, was made in; innermost first."""
-    return forward_name(op.name).split("/")[-2::-1]
-
-
 def lines(graph: tf.Graph) -> dict[str, Line]:
     """The user's lines by the names of the operations that have one."""
     placed = ((op.name, own_line(op)) for op in operations(graph))

@@ -30,7 +30,9 @@ def check_layers(
     """
     layers = [model, *layers_of(model)]
     for layer in layers:
-        _check_regularizers(role, layer)
+        for name, value in vars(layer).items():
+            if name.endswith("_regularizer") and value is not None:
+                raise own_loss(f"{named(role, layer)} has a {name}")
         _check_statistics(role, layer, constraints if side == "critic" else ())
     for variable in model.variables:
         if getattr(variable, "regularizer", None) is not None:
@@ -96,12 +98,6 @@ def seed_generators(model: keras.Model) -> list[tuple[keras.layers.Layer, keras.
     ]
 
 
-def _check_regularizers(role: str, layer: keras.layers.Layer) -> None:
-    for name, value in vars(layer).items():
-        if name.endswith("_regularizer") and value is not None:
-            raise own_loss(f"{named(role, layer)} has a {name}")
-
-
 def _check_statistics(role: str, layer: keras.layers.Layer, constraints: Sequence[Constraint]) -> None:
     if isinstance(layer, keras.layers.SpectralNormalization):
         raise IncompatibleError(
@@ -141,7 +137,7 @@ def _check_seeds(role: str, model: keras.Model, input_shape: tuple[int, ...] | N
     # Recurrent layers keep a seed even without dropout. A failure here comes again in the step, with a better message.
     with contextlib.suppress(Exception):
         if input_shape is None:
-            x = keras.tree.map_structure(_rows, graph_of(model).input)
+            x = keras.tree.map_structure(lambda x: tf.TensorSpec((2, *x.shape[1:]), x.dtype), graph_of(model).input)
         else:
             x = tf.TensorSpec((2, *input_shape), tf.float32)
         tf.function(call, autograph=False).get_concrete_function(x)
@@ -158,10 +154,6 @@ def _some_labels(model: keras.Model) -> tf.Tensor:
     if len(inputs) == 2:
         return tf.zeros([2, *inputs[1].shape[1:]], inputs[1].dtype)
     return tf.zeros([2], tf.int64)
-
-
-def _rows(x: Any) -> tf.TensorSpec:
-    return tf.TensorSpec((2, *x.shape[1:]), x.dtype)
 
 
 def _check_derivatives(role: str, side: str, layer: keras.layers.Layer, constraint: str) -> None:

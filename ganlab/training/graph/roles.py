@@ -42,12 +42,11 @@ class Role:
         return _value(experiment, self.optimizer)
 
 
-_TWO = (
-    Role(GENERATOR, GENERATOR, "generator_optimizer", "generator_constraints"),
-    Role(CRITIC, CRITIC, "critic_optimizer", "constraints"),
-)
 # The roles of every experiment, in the order in which networks are built, which decides their initial weights.
-ROLES = {role.name: role for role in _TWO}
+ROLES = {
+    GENERATOR: Role(GENERATOR, GENERATOR, "generator_optimizer", "generator_constraints"),
+    CRITIC: Role(CRITIC, CRITIC, "critic_optimizer", "constraints"),
+}
 
 
 def role_of(name: str, side: str, experiment: Experiment | None = None) -> Role:

@@ -176,8 +176,7 @@ class Trainer:
             return
         # Bad data of one iteration may show only in the next: a rectifier in the critic turns NaN into 0 in the scores.
         fault = self._data_fault(self.state.step, count if good is None else good + 1)
-        anywhere = self.agree([float(bool(fault))]) == [1.0]
-        if not anywhere:
+        if self.agree([float(bool(fault))]) != [1.0]:  # in no process
             return
         reason = fault or "The examples of another worker are not finite; its message names them."
         last = self.state.step + count
