@@ -120,9 +120,7 @@ class Beside:
             self._connection.send(request)
 
     def _check_time(self) -> None:
-        code = self._running
-        seconds = 0.0 if code is None else time.monotonic() - code.since
-        if code is not None and seconds >= self._limit:
+        if (code := self._running) and (seconds := time.monotonic() - code.since) >= self._limit:
             raise GanlabError(
                 f"{code.part} has not answered for {seconds:.0f} s in {code.method}, beside training; the limit is "
                 f"{LIMIT}={self._limit:g}. Raise the limit, or leave the plugin out"

@@ -365,7 +365,8 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
         # First, because TensorFlow warns of every variable that it leaves.
         if misfit := _misfit(_kept(tf.train.load_checkpoint(checkpoint.prefix)), variables, partial):
             raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {misfit}.")
-        status = _trackable(variables).read(checkpoint.prefix)  # reads what `write` below wrote, no save counter
+        # Reads what `write` below wrote, no save counter.
+        status = tf.train.Checkpoint(variables=dict(variables)).read(checkpoint.prefix)
         status.expect_partial().assert_existing_objects_matched()
     # A file that is short, corrupt or gone, or a graph of objects that does not fit itself.
     except (AssertionError, ValueError, LookupError, TypeError, RuntimeError, DecodeError, tf.errors.OpError) as error:
@@ -397,14 +398,10 @@ def _misfit(kept: Mapping[str, tuple[str, tf.DType, list[int]]], variables: Mapp
     return f"it has {further[0]}, which the experiment has not" if further else ""
 
 
-def _trackable(variables: Mapping[str, tf.Variable]) -> tf.train.Checkpoint:
-    return tf.train.Checkpoint(variables=dict(variables))
-
-
 def _write(
     folder: Path, manifest: Mapping[str, Any], variables: Mapping[str, tf.Variable], pending: np.ndarray
 ) -> None:
-    _trackable(variables).write(str(folder / _VARIABLES))
+    tf.train.Checkpoint(variables=dict(variables)).write(str(folder / _VARIABLES))
     np.save(folder / _PENDING, pending, allow_pickle=False)
     files = {path.name: _fingerprint(path) for path in sorted(folder.iterdir())}
     whole = {**manifest, "files": files}

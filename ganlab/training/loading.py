@@ -97,7 +97,9 @@ def evaluate(
     run: RunDirectory, evaluators: str | Evaluator | Sequence[str | Evaluator] = (), *, checkpoint: Step = None
 ) -> dict[str, float]:
     """`ganlab.Run.evaluate`, which has the documentation: on the same samples as training would have."""
-    chosen = _evaluators(run, evaluators)
+    alone = isinstance(evaluators, (str, Evaluator)) or not isinstance(evaluators, Iterable)
+    items: Any = [evaluators] if alone else evaluators
+    chosen = [_evaluator(run, item) for item in items]
     own = () if chosen else ("evaluators",)
     arguments = run.recipe(only=(*composition.OF_GENERATOR, "network_constraints", "dataset", *own)).arguments
     chosen = chosen or make(arguments.get("evaluators", ()))
@@ -116,19 +118,11 @@ def evaluate(
     return measured(unique_names(chosen), chosen, trained.sample, dataset, run)
 
 
-def _evaluators(run: RunDirectory, given: Any) -> list[Evaluator]:
-    """The given evaluators; those given by name are made with the settings of the run's file."""
-    items = [given] if isinstance(given, (str, Evaluator)) else given
-    if not isinstance(items, Iterable):
-        items = [items]
-    return [_evaluator(run, item) for item in items]
-
-
 def _evaluator(run: RunDirectory, item: Any) -> Evaluator:
+    """A given evaluator; one given by name is made with the settings of the run's file."""
     if isinstance(item, str):
         recipe = run.recipe([overrides.components("evaluators", [item], f"evaluator {item!r}")], only=())
-        (made,) = make(recipe.arguments["evaluators"])
-        item = made
+        (item,) = make(recipe.arguments["evaluators"])
     if not isinstance(item, Evaluator):
         hint = " It makes one: call it, and pass what it returns." if isinstance(item, (Factory, type)) else ""
         raise ConfigError(

@@ -178,7 +178,6 @@ class RunLog:
 
     def picture(self, step: int, png: bytes) -> None:
         """Writes a picture of samples."""
-        self._writers.image(step, "samples", png)
         self._put("samples", step, png)
 
     def findings(self, step: int, looked: Looked, health: Sequence[str]) -> None:
@@ -186,7 +185,6 @@ class RunLog:
         for tag, values in looked.histograms.items():
             self._writers.histogram(step, tag, values)
         for tag, png in looked.pictures.items():
-            self._writers.image(step, tag, png)
             self._put(tag, step, png)
         self._found |= {record.tag.removeprefix("diagnostics/"): record.reduced for record in looked.records}
         self._writers.text(step, "health", "\n".join(f"- {said}" for said in health) or "Nothing found.")
@@ -253,7 +251,8 @@ class RunLog:
             self._tensorboard.session_end(status)  # type: ignore[arg-type]
 
     def _put(self, kind: str, step: int, png: bytes) -> None:
-        """Writes a picture into the folder of its kind. Folders are made safe with everything else."""
+        """Writes a picture, also into the folder of its kind. Folders are made safe with everything else."""
+        self._writers.image(step, kind, png)
         folder = self._run.path / kind
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"step-{step:08d}.png"
@@ -272,14 +271,10 @@ def written(run: RunDirectory) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _unwritable(run, error) from error
-
-
-def _unwritable(run: RunDirectory, error: OSError) -> TrainingFailedError:
-    return TrainingFailedError(
-        f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
-        f"ganlab run --resume {shlex.quote(str(run.path))}"
-    )
+        raise TrainingFailedError(
+            f"{run.path} cannot be written: {error}. Fix that and resume from the newest checkpoint: "
+            f"ganlab run --resume {shlex.quote(str(run.path))}"
+        ) from error
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ganlab.errors import GanlabError, RunError, TrainingFailedError
-from ganlab.runs import RunDirectory
 from ganlab.runs.lock import LOCK
 from ganlab.telemetry import Record
 from ganlab.training.actions.action import Action, Moment
@@ -25,7 +24,7 @@ from ganlab.training.actions.evaluate import Evaluate, EvaluateBeside
 from ganlab.training.actions.guard import Guard
 from ganlab.training.actions.log import Log
 from ganlab.training.actions.profile import Profile, Span
-from ganlab.training.checkpoints import Checkpoint, Checkpoints
+from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.graph.arithmetic import faster_precision
 from ganlab.training.graph.guards import DivergedError, Warnings
 from ganlab.training.graph.tf_errors import WorkerLostError, of_several
@@ -87,7 +86,10 @@ class Session:
             with contextlib.suppress(OSError, RunError):  # the error may be that the disk is full
                 self._run.update(error=str(error))
             if self._begun and isinstance(error, RunError):
-                raise _changed(self._run, error) from error
+                raise TrainingFailedError(
+                    f"{error} Something moved, removed or changed the run's files while it trained. Put them back and "
+                    f"resume from the newest checkpoint: ganlab run --resume {shlex.quote(str(self._run.path))}"
+                ) from error
             raise
 
     def _train(self) -> None:
@@ -97,7 +99,9 @@ class Session:
             self._evaluate.open()
             self._run_log.open(self._experiment.steps, self._trainer.state.step)
             if self._from is not None:
-                self._resume(self._from)
+                self._save.restore(self._from)
+                if self._from.pending_row is not None:  # the work that was due at its step
+                    self._act(self._from.pending_row)
             elif self._chief and (hint := faster_precision(self._experiment)):
                 self._run_log.message(hint)
             self._begun = True
@@ -142,12 +146,6 @@ class Session:
 
     def _failed(self, reason: str) -> TrainingFailedError:
         return TrainingFailedError(f"Training failed after step {self._trainer.state.step}: {reason}")
-
-    def _resume(self, checkpoint: Checkpoint) -> None:
-        """Restores what the checkpoint holds besides the state, and does the work that was due at its step."""
-        self._save.restore(checkpoint)
-        if checkpoint.pending_row is not None:
-            self._act(checkpoint.pending_row)
 
     def _iterate(self) -> str:
         experiment, trainer = self._experiment, self._trainer
@@ -231,10 +229,3 @@ class Session:
         self._leave(row)
         self._run_log.close(self._trainer.state.step, status, signal=sent)
         (self._run.path / LOCK).unlink(missing_ok=True)
-
-
-def _changed(run: RunDirectory, error: RunError) -> TrainingFailedError:
-    return TrainingFailedError(
-        f"{error} Something moved, removed or changed the run's files while it trained. Put them back and resume from "
-        f"the newest checkpoint: ganlab run --resume {shlex.quote(str(run.path))}"
-    )

@@ -38,7 +38,9 @@ class Trackers:
             if name in self._dropped:
                 continue
             thread = self._threads.get(name) or self._threads.setdefault(name, _Thread(name))
-            done = thread.begin(call, {key: _own(value) for key, value in arguments.items()})
+            # A list of its own for each tracker, which may change it.
+            own = {key: list(value) if isinstance(value, list) else value for key, value in arguments.items()}
+            done = thread.begin(call, own)
             if not self._answers(name, hook, done):
                 self._dropped.add(name)
             elif thread.error is not None:
@@ -92,11 +94,6 @@ def _here() -> str:
         return os.getcwd()
     except OSError:  # it has been removed
         return ""
-
-
-def _own(value: Any) -> Any:
-    """Copies a list, so that each tracker has its own and may change it."""
-    return list(value) if isinstance(value, list) else value
 
 
 class _Thread:
