@@ -154,13 +154,7 @@ def declared_figures(
 def diagnosed(
     names: Sequence[str], evaluators: Sequence[Evaluator], figures: Mapping[str, float]
 ) -> dict[str, str | None]:
-    """The problems that evaluators report, by evaluator name; None where one reports nothing.
-
-    Args:
-        names: The names of the evaluators.
-        evaluators: The evaluators, after their evaluation.
-        figures: The figures that `measured` returned.
-    """
+    """The problems that evaluators report of the figures of `measured`, by name; None where one reports nothing."""
     complaints: dict[str, str | None] = {}
     for name, evaluator in zip(names, evaluators, strict=True):
         prefix = f"{name}/"

@@ -140,10 +140,6 @@ def keep_precision(trained: Trained) -> None:
 def find_checkpoint(run: RunDirectory, step: Step = None) -> Checkpoint:
     """The checkpoint of a step, the best by `experiment.keep_best`, or the newest; its files are read and checked.
 
-    Args:
-        run: The run.
-        step: A step, "best", or None for the newest.
-
     Raises:
         RunError: There is none, it is damaged, or the run's folder is not as ganlab wrote it.
     """

@@ -217,16 +217,10 @@ def create(
     fill: Callable[[Path], None] = lambda folder: None,
     **more: Any,
 ) -> RunDirectory:
-    """Creates the directory of a run.
+    """Creates the directory of a run, which does not exist; its trainer has been traced.
 
-    Args:
-        experiment: The experiment to train.
-        trainer: Its trainer, after tracing.
-        origins: Where its code and its data come from.
-        folder: The directory, which does not exist.
-        started: What is recorded of the run whose weights it begins with.
-        fill: Writes what the directory has besides from the first moment on.
-        **more: Further fields of run.json.
+    `started` is recorded of the run whose weights it begins with, and `more` are further fields of run.json. `fill`
+    writes what the directory has besides from the first moment on.
     """
     recipe, dataset = experiment.recipe, experiment.dataset
     shapes = {name: shape for name, shape in experiment.facts.items() if name != "classes" and shape}

@@ -163,13 +163,10 @@ class Rewound:
     def create_fork(self, trainer: Trainer, folder: Path, fill: Callable[[Path], None]) -> None:
         """Creates the directory of a run that is forked here: one that was interrupted at this step.
 
-        Args:
-            trainer: The fork's trainer, after tracing.
-            folder: The directory, which does not exist.
-            fill: Writes its checkpoints and rows into it, before it has its name.
+        `fill` writes its checkpoints and rows into it, before it has its name. The fork's trainer has been traced.
 
         Raises:
-            RunError: It exists, or cannot be created.
+            RunError: The directory exists, or cannot be created.
         """
         experiment, info, at = trainer.experiment, self.run.info, self.step
         origins = Origins(experiment.dataset, experiment.recipe, experiment.source)

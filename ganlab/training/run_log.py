@@ -57,16 +57,10 @@ class RunLog:
         past: Past | None,
         stopping: Callable[[], bool],
     ) -> None:
-        """Opens the run's files.
+        """Opens the run's files, of which `past` says what stays; None for a new run.
 
-        Args:
-            run: The run's directory.
-            settings: The experiment's, by their names.
-            screen: The console that the user sees.
-            drawn: Returns the tags of the metrics that every replica logs, and of the figures of the run as a whole;
-                called if the charts are not written yet.
-            past: What of an earlier `train` of this run stays; None for a new run.
-            stopping: Whether the run is to stop, so that it does not wait long for trackers.
+        `drawn` returns the tags of the metrics that every replica logs, and of the figures of the run as a whole; it
+        is called if the charts are not written yet. A run that is `stopping` does not wait long for trackers.
         """
         info = run.info
         keep, rows = (None, None) if past is None else (past.keep, past.rows)

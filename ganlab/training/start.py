@@ -36,16 +36,8 @@ def train(
 ) -> RunDirectory:
     """Trains an experiment; `ganlab.train` has the documentation.
 
-    Args:
-        experiment: The experiment to train.
-        run_dir: The run's directory.
-        resume: Whether to resume from the newest sound checkpoint of `run_dir`.
-        allow_changes: Whether to resume with changed settings, too.
-        console: Whether to show progress on the terminal.
-        profile: The iterations to trace, `20..25`; empty for none.
-        as_run: Makes a run from a directory: the run that is returned, and that plugins are given.
-        trainer: Builds the graph that trains.
-        stop_at: The step after which to stop with a checkpoint, as a signal would; None for the end.
+    `as_run` makes a run from a directory: the run that is returned, and that plugins are given. `trainer` builds the
+    graph that trains. After step `stop_at` training stops with a checkpoint, as it would for a signal.
     """
     time_limits.check()
     for _, component in experiment.components():

@@ -39,15 +39,7 @@ class DiagnosticSchedule(Reports):
     """Lets each diagnostic look when it is due."""
 
     def __init__(self, experiment: Experiment, state: TrainingState) -> None:
-        """Takes the diagnostics.
-
-        Args:
-            experiment: The experiment with the diagnostics.
-            state: The state that they look at.
-
-        Raises:
-            ContractError: The `every` of one is invalid.
-        """
+        """Takes the diagnostics; one whose `every` is invalid is a ContractError."""
         names = experiment.component_names("diagnostics")
         super().__init__(names)
         self._experiment, self._state = experiment, state

@@ -39,9 +39,6 @@ def set_arithmetic(precision: str) -> None:
     tensors or more into one AddN, which begins with whichever input's memory is free at that moment: a value that is
     also logged may still be in use, or no longer. Two runs of one experiment then differ by rounding, and training
     magnifies it.
-
-    Args:
-        precision: That of the experiment.
     """
     tf.config.experimental.enable_tensor_float_32_execution(precision != "float32")
     if tf.config.optimizer.get_experimental_options().get(_REWRITES) is not False:

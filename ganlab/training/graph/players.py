@@ -135,13 +135,9 @@ class Player:
     ) -> tuple[Calls, NetworkFunction]:
         """The network as a function of its input: its calls before any constraint, and as its constraints wrap them.
 
-        Args:
-            effective: The weights, reparameterized.
-            buffers: The values of its buffers.
-            data: The labels, conditions, sources and side outputs of a batch's rows, as far as the network takes them.
-            draws: The source of random numbers in training; None for layers as in inference.
-            stream: The stream of these numbers.
-            **others: Other networks by role, for constraints that take them.
+        `effective` are its weights, reparameterized; `data` has the labels, conditions, sources and side outputs of a
+        batch's rows, as far as it takes them. Without `draws` its layers are as in inference. `others` are networks by
+        role, for constraints that take them.
         """
         plain = Calls(self.network, effective, buffers, data, draws, stream)
         return plain, self.stack.transform(plain, draws, scores=self.network.scores, **others)

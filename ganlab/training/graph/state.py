@@ -104,14 +104,9 @@ class TrainingState:
         return sorted(self.players.values(), key=lambda player: player.role.side != CRITIC)
 
     def function(self, role: str, draws: Draws | None, values: Values, data: Tensors, stream: int) -> Wrapped:
-        """A network in an update as its constraints make it.
+        """A network in an update as its constraints make it; without `draws`, its layers are as in inference.
 
-        Args:
-            role: Its role.
-            draws: The source of random numbers; None for layers as in inference.
-            values: What the update computes with.
-            data: The update's rows, of which a network takes labels, conditions, sources or side outputs.
-            stream: The stream that its layers draw from.
+        Of `data`, the update's rows, it takes labels, conditions, sources or side outputs.
         """
         player = self.critic if role == CRITIC else self.players[role]
         own = values.players[role]

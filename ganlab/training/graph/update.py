@@ -184,19 +184,10 @@ class Update(abc.ABC):
         *others: NetworkFunction,
         **optional_ones: Any,
     ) -> Objective:
-        """A loss with the penalties of every network that this update trains.
+        """A loss, of each example, with the penalties of every network that this update trains.
 
-        Args:
-            loss: The loss of each example.
-            batch: The batch as constraints get it.
-            values: What the update computes with.
-            draws: The source of random numbers.
-            log: Takes the metrics.
-            own: The networks that it trains, by name.
-            shown: The same as their constraints get them.
-            networks: All networks, by name.
-            *others: What penalties take beside their own network's function.
-            **optional_ones: What they may take.
+        `own` are these networks by name, `shown` the same as their constraints get them, and `networks` all networks.
+        `others` are what penalties take beside their own network's function, `optional_ones` what they may take.
         """
         for function in own.values():
             function.plain.keeps_buffers = False  # the buffers from a penalty's calls are dropped
