@@ -182,18 +182,12 @@ def test_plugin_for_another_contract_is_incompatible(install, discover, source):
     found, rows = discover()
     assert (rows["a_late_plugin"].status, rows["a_late_plugin"].reason) == ("incompatible", NEWER)
     assert found.components == {}
+    assert ("a_late_plugin" in sys.modules) == ("int(" in source)  # executed only if its number is computed
     found.check()
     with pytest.raises(PluginError, match=r"a_late_plugin \(incompatible: written for plugin contract 4, where"):
         ganlab.component("losses", "good")
     with pytest.raises(PluginError, match=r"Plugin 'a_late_plugin' of ganlab-tomorrow 9\.0 is incompatible: written"):
         found.check(strict=True)
-
-
-def test_plugin_for_another_contract_is_not_executed(install, discover):
-    install("ganlab-tomorrow", "9.0", a_late_plugin="print('executed')\nGANLAB_CONTRACT = 4\n" + GOOD)
-    _, rows = discover()
-    assert rows["a_late_plugin"].status == "incompatible"
-    assert "a_late_plugin" not in sys.modules
 
 
 def test_matching_or_undeclared_contract_is_loaded(install, discover, monkeypatch):

@@ -96,19 +96,11 @@ def _socket(run):
     bind(run / "metrics.jsonl")
 
 
-def _large(name):
-    def spoil(run):
-        with (run / name).open("wb") as file:
-            file.truncate(1 << 40)
-
-    return spoil
-
-
-def _hole(name):
-    """A hole of a terabyte after what the file has."""
+def _large(name, *, mode="wb"):
+    """A terabyte of nothing; with the mode r+b a hole after what the file has."""
 
     def spoil(run):
-        with (run / name).open("r+b") as file:
+        with (run / name).open(mode) as file:
             file.truncate(1 << 40)
 
     return spoil
@@ -148,7 +140,7 @@ ODDITIES = {
     "metrics-socket": _socket,
     "metrics-passwd": _link("metrics.jsonl", "/etc/passwd"),
     "metrics-large": _large("metrics.jsonl"),
-    "metrics-hole": _hole("metrics.jsonl"),
+    "metrics-hole": _large("metrics.jsonl", mode="r+b"),
     "metrics-huge": _line(b'{"step": 41, "metrics": {"critic/loss": {"reduced": 1e308}, "a": {"reduced": -1e308}}}'),
     "metrics-folder": lambda run: ((run / "metrics.jsonl").unlink(), (run / "metrics.jsonl").mkdir()),
     "info-zero": _link("run.json", "/dev/zero"),
@@ -165,7 +157,7 @@ ODDITIES = {
     "checkpoints-elsewhere": _link("checkpoints", "/"),
     "events-pipe": _fifo("events.out.tfevents.2.host.1.0"),
     "events-zero": _link("events.out.tfevents.2.host.1.0", "/dev/zero"),
-    "events-hole": _hole("events.out.tfevents.1.host.1.0"),
+    "events-hole": _large("events.out.tfevents.1.host.1.0", mode="r+b"),
     "circles": lambda run: [(run / name).symlink_to(".") for name in "abc"],
     "root-below": _link("down", "/"),
     "round-and-round": _link("again", "."),
