@@ -61,6 +61,11 @@ computed = pytest.mark.parametrize(
 )
 
 
+def broken(**methods):
+    """A constraint with these methods, of the name that errors give it."""
+    return type("Broken", (ganlab.Constraint,), methods)()
+
+
 def values(state):
     return {name: variable.numpy() for name, variable in state.variables().items()}
 

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from ganlab_verify.testing.parts import Wasserstein
 from right_constraints import Dragan, Frobenius
-from small import assert_same, constraint, distance, small, trained, values
+from small import assert_same, broken, constraint, distance, small, trained, values
 
 import ganlab
 from ganlab.functional import slopes
@@ -140,10 +140,6 @@ def test_no_two_draws_of_an_update_are_the_same():
     assert not np.allclose(
         one.values["constraints/twodraws/state/drawn"], one.values["constraints/twodraws_2/state/drawn"]
     )
-
-
-def broken(**methods):
-    return type("Broken", (ganlab.Constraint,), methods)()
 
 
 def in_a_cond(self, critic, batch, state, replica):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from ganlab_verify.testing.parts import Wasserstein
-from small import Layers, Points, constraint, small
+from small import Layers, Points, broken, constraint, small
 
 import ganlab
 from ganlab import ContractError, GanlabError, PluginError, TrainingFailedError, layers
@@ -19,10 +19,6 @@ pytestmark = pytest.mark.usefixtures("cpus")
 
 def fails(*_, **__):
     raise ValueError("mine")
-
-
-def broken(**methods):
-    return type("Broken", (ganlab.Constraint,), methods)()
 
 
 def mine(role, **methods):

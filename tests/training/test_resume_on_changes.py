@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from small import Points, constraint, small
 from tensorboard.plugins.hparams import metadata as hparams_metadata
-from whole_runs import copied, events, everything, texts, train
+from whole_runs import copied, events, texts, train
 
 import ganlab
 from ganlab import config
@@ -235,11 +235,6 @@ def test_a_run_without_fingerprints_is_resumed_with_a_note(run, points, capsys):
     refused(parts(other), run)
 
 
-def test_resume_of_a_completed_run_is_refused(completed):
-    with pytest.raises(ganlab.RunError, match="is completed"):
-        train(everything(), completed.path, resume=True)
-
-
 def test_resume_with_changed_settings_is_refused_and_differences_are_listed(tmp_path):
     run = train(small(0, steps=4, log_every=1), tmp_path / "run", stop_at=2)
     other = {"constraints": [constraint("gradient_penalty", weight=2.0)], "steps": 6, "log_every": 1}
@@ -268,9 +263,11 @@ def test_resume_with_fewer_steps_than_the_newest_checkpoint_is_refused(tmp_path)
     assert train(small(0, steps=3), run.path, resume=True, allow_changes=True).info["status"] == "completed"
 
 
-def test_steps_left_at_their_default_count_when_a_run_is_resumed(tmp_path):
+@pytest.mark.parametrize("given", [True, False], ids=["given", "left at their default"])
+def test_resume_of_a_run_that_has_all_its_steps_is_refused(tmp_path, given):
     recipe = small(0).recipe
-    recipe = replace(recipe, arguments={name: value for name, value in recipe.arguments.items() if name != "steps"})
+    if not given:
+        recipe = replace(recipe, arguments={name: x for name, x in recipe.arguments.items() if name != "steps"})
     steps = config.flatten(recipe)["experiment.steps"]
     run = create_run(tmp_path / "run", config="", operative="", info={"status": "completed", "step": steps})
     (run.path / "checkpoints" / "step-00000040").mkdir(parents=True)
