@@ -126,6 +126,12 @@ class Moving(ganlab.Constraint):
         return {name: tf.clip_by_value(w, -2.0, 2.0) for name, w in weights.items()}
 
 
+def parts():
+    """A network, constraints and an augmentation of these, beside any of the losses."""
+    kinds = {"constraints": DualSlope, "generator_constraints": Moving, "augmentations": Adaptive}
+    return {"architecture": Conditional(), **{part: [kind()] for part, kind in kinds.items()}, "ema_half_life": 50.0}
+
+
 class Adaptive(ganlab.Augmentation):
     """Noise whose size follows the sign of the scores of real examples."""
 

@@ -19,13 +19,9 @@ pytestmark = pytest.mark.usefixtures("cpus")
 def whole(**parts):
     """Everything that contract 2 added, in one experiment."""
     return {
-        "architecture": plugin.Conditional(),
+        **plugin.parts(),
         "loss": plugin.Everything(),
-        "constraints": [plugin.DualSlope()],
-        "generator_constraints": [plugin.Moving()],
-        "augmentations": [plugin.Adaptive()],
         "generator_batch_size": 24,
-        "ema_half_life": 50.0,
         "critic_steps": 2,
         **parts,
     }

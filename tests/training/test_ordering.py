@@ -19,16 +19,6 @@ def linear(x):
     return keras.layers.Dense(1)(x)
 
 
-def contract_two():
-    return {
-        "architecture": plugin.Conditional(),
-        "constraints": [plugin.DualSlope()],
-        "generator_constraints": [plugin.Moving()],
-        "augmentations": [plugin.Adaptive()],
-        "ema_half_life": 50.0,
-    }
-
-
 QUICK = ("linear critic",)
 CASES = {
     # No gradient of the generator's last layer depends on its weights.
@@ -43,8 +33,8 @@ CASES = {
     "clipping": lambda: {"architecture": Layers(critic=linear), "constraints": [constraint("weight_clipping")]},
     "spectral norm": lambda: {"constraints": [constraint("spectral_norm")]},
     "normalization": lambda: {"architecture": Layers(generator=normalized_generator, critic=normalized_critic)},
-    "contract 2": lambda: {**contract_two(), "loss": plugin.Everything()},
-    "microbatches": lambda: {**contract_two(), "loss": plugin.Local(), "microbatches": 3},
+    "contract 2": lambda: {**plugin.parts(), "loss": plugin.Everything()},
+    "microbatches": lambda: {**plugin.parts(), "loss": plugin.Local(), "microbatches": 3},
 }
 
 

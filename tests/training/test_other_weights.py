@@ -147,11 +147,7 @@ class Reporting(ganlab.Constraint):
         return {"before": replica.mean(tf.reduce_mean(moved(*asked)))}
 
     def penalty(self, critic, batch, state, replica, networks):
-        replica.log("critic", moved(critic, batch.fake))
-        replica.log("named", moved(networks["critic"], batch.fake))
-        replica.log("generator", moved(networks["generator"], batch.latent))
-        replica.log("before", state["before"])
-        return 0.0 * critic(batch.fake)
+        return self.generator_penalty(networks["generator"], critic, batch, state, replica, networks)
 
     def generator_penalty(self, generator, critic, batch, state, replica, networks):
         replica.log("generator", moved(generator, batch.latent))

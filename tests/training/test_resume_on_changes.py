@@ -3,6 +3,7 @@
 import json
 import textwrap
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -173,21 +174,15 @@ def test_next_resume_compares_with_the_allowed_changes(run, points, plugin):
     assert len(texts(run, "custom_scalars__config__")) == 1
 
 
-@pytest.mark.parametrize("theirs", [lambda value: value, lambda value: abs(value) + 1], ids=["the same", "others"])
-def test_workers_compare_their_data_and_code(plugin, points, theirs):
-    class Two:
-        compiled = ()
-
-        def alike(self, values):
-            return all(mine == theirs(mine) for mine in values)
+def test_workers_compare_their_data_and_code(plugin, points):
+    def two(theirs):
+        return SimpleNamespace(compiled=(), alike=lambda values: all(mine == theirs(mine) for mine in values))
 
     experiment = parts(points)
     origins = Origins(experiment.dataset, experiment.recipe)
-    if theirs(1.0) == 1.0:
-        origins.of_trainer(Two())
-    else:
-        with pytest.raises(ganlab.RunError, match="The workers do not all have the same data and code"):
-            origins.of_trainer(Two())
+    origins.of_trainer(two(lambda mine: mine))
+    with pytest.raises(ganlab.RunError, match="The workers do not all have the same data and code"):
+        origins.of_trainer(two(lambda mine: abs(mine) + 1))
 
 
 def test_changed_environment_is_reported_and_not_refused(run, points, capsys, monkeypatch):

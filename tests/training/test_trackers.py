@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from small import small
@@ -17,14 +18,9 @@ from ganlab.training.checkpoints import Checkpoints
 from ganlab.training.trackers import Trackers
 
 
-class Loaded:
+def loaded(**calls):
     """Plugins that follow a run, as functions of the arguments by name."""
-
-    def __init__(self, **calls):
-        self._calls = calls
-
-    def calls(self, hook):
-        return list(self._calls.items())
+    return SimpleNamespace(calls=lambda hook: list(calls.items()))
 
 
 def forever(**arguments):
@@ -52,7 +48,7 @@ def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
     def failing(**arguments):
         raise error
 
-    found = Trackers(Loaded(failing=failing, sound=lambda **arguments: heard.append(arguments)), said.append)
+    found = Trackers(loaded(failing=failing, sound=lambda **arguments: heard.append(arguments)), said.append)
     for step in (1, 2):
         found.call("ganlab_metrics", run=None, records=[step])
     assert [arguments["records"] for arguments in heard] == [[1], [2]]
@@ -64,7 +60,7 @@ def test_failing_tracker_is_a_warning_and_the_others_are_called(error):
 def test_tracker_that_changes_the_working_directory_affects_nobody_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said, heard = [], []
-    found = Trackers(Loaded(away=lambda **_: os.chdir("/"), next=lambda **_: heard.append(os.getcwd())), said.append)
+    found = Trackers(loaded(away=lambda **_: os.chdir("/"), next=lambda **_: heard.append(os.getcwd())), said.append)
     for _ in range(2):
         found.call("ganlab_metrics", records=[])
     assert heard == [str(tmp_path)] * 2
@@ -74,7 +70,7 @@ def test_tracker_that_changes_the_working_directory_affects_nobody_else(tmp_path
 
 def test_hanging_tracker_is_named_and_not_called_again(impatient):
     heard, said = [], []
-    found = Trackers(Loaded(stuck=forever, sound=lambda **arguments: heard.append(arguments)), said.append)
+    found = Trackers(loaded(stuck=forever, sound=lambda **arguments: heard.append(arguments)), said.append)
     begun = time.monotonic()
     found.call("ganlab_metrics", records=[1])
     assert 0.8 <= time.monotonic() - begun < 5
@@ -92,14 +88,14 @@ def test_hanging_tracker_blocks_no_signal(impatient, monkeypatch):
     monkeypatch.setenv("GANLAB_TRACKER_SECONDS", "1000")
     said = []
     begun = time.monotonic()
-    Trackers(Loaded(stuck=forever), said.append, lambda: time.monotonic() - begun > 0.3).call("ganlab_metrics")
+    Trackers(loaded(stuck=forever), said.append, lambda: time.monotonic() - begun > 0.3).call("ganlab_metrics")
     assert time.monotonic() - begun < 5
     assert "the run stops without it" in said[-1]
 
 
 def test_all_of_a_trackers_hooks_run_on_one_thread():
     threads = []
-    found = Trackers(Loaded(one=lambda **arguments: threads.append(threading.current_thread())), print)
+    found = Trackers(loaded(one=lambda **arguments: threads.append(threading.current_thread())), print)
     for hook in ("ganlab_run_start", "ganlab_metrics", "ganlab_run_end"):
         found.call(hook)
     assert len(set(threads)) == 1
