@@ -15,6 +15,7 @@ from ganlab.composition import compose
 from ganlab.run import train
 from ganlab.training import session
 from ganlab.training.checkpoints import Checkpoints, restore
+from ganlab.training.graph import sampling
 from ganlab.training.graph.noise import LATENT, whole
 from ganlab.training.graph.sampling import Sampler
 from ganlab.training.graph.state import TrainingState
@@ -117,6 +118,16 @@ def test_the_generator_of_a_run_is_its_average(completed):
     latent = whole("normal", (50, 3), seed=3, stream=LATENT)
     np.testing.assert_allclose(model(latent, training=False), averaged, rtol=1e-6, atol=1e-6)
     assert np.abs(averaged - trained_last).max() > 1e-4
+
+
+def test_large_samples_are_drawn_a_few_at_a_time(monkeypatch):
+    generator = TrainingState(everything()).generator
+    expected = Sampler(generator.network, generator.weights, Layers())(50, seed=3)
+    monkeypatch.setattr(sampling, "_AT_ONCE", 7 * Layers().latent_dim)
+    few = Sampler(generator.network, generator.weights, Layers())
+    np.testing.assert_allclose(few(50, seed=3), expected, rtol=1e-6, atol=1e-6)
+    with pytest.raises(ganlab.ContractError, match=r"268435456 latent vectors of 3 numbers are more than .* at once"):
+        few.latents(2**28, seed=3)
 
 
 def test_the_generator_of_a_run_needs_no_data(completed, monkeypatch):

@@ -14,6 +14,8 @@ from ganlab.training.graph import noise
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.replica import Draws
 
+_MOST = 1 << 29
+
 
 def latents_of_update(architecture: Architecture, draws: Draws, stream: int) -> tf.Tensor:
     """The latent vectors of an update's rows, `(local_batch, latent_dim)` float32."""
@@ -30,6 +32,10 @@ def latents_of_samples(architecture: Architecture, n: int | tf.Tensor, seed: int
     length, whole = int(architecture.latent_dim), {"seed": seed, "stream": noise.LATENT, "start": start}
     if tf.is_tensor(n):
         return _made(architecture, lambda kind, number: noise.latents(n, length, seed, kind, number))
+    if n * length > _MOST:
+        raise ContractError(
+            f"{n} latent vectors of {length} numbers are more than {_MOST:,} numbers at once. Draw fewer samples."
+        )
     return _made(architecture, lambda kind, number: noise.whole(kind, (n, length), number=number, **whole))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -32,6 +33,8 @@ from ganlab.training.graph.variables import read, values_of
 
 _BATCH = 1024  # a divisor of the 128 x 128 points of a picture, so that one graph scores them all
 _COUNTED = 100_000
+# The numbers of samples, latent vectors or classes that a generator makes at once: 512 MiB.
+_AT_ONCE = 1 << 27
 # The sequence of example numbers whose conditions and sources samples have, after those of training.
 _OF_SAMPLES = 4
 
@@ -71,6 +74,10 @@ class Sampler:
         self.rows = {name: rows[name] for name in needed}
         self._seed, self.normal, self.networks = seed, is_normal(architecture), networks
         self.classes = None if self._frequencies is None else len(self._frequencies)
+        outputs = (math.prod(filter(None, y.shape)) for y in tf.nest.flatten(graph_of(generator.model).output))
+        self._batch_size = max(
+            1, min(_BATCH, _AT_ONCE // max(int(architecture.latent_dim), self.classes or 1, *outputs))
+        )
         # TensorFlow counts the traces of a method over all objects, and would warn of several samplers.
         self._run = tf.function(functools.partial(self._batch), autograph=False, reduce_retracing=True)
 
@@ -140,10 +147,10 @@ class Sampler:
                 raise ContractError(f"The generator takes {name} of shape {shape}; it was given {rows[name].shape}.")
         batches = [
             self._run(
-                tf.convert_to_tensor(latents[i : i + _BATCH]),
-                {name: tf.constant(x[i : i + _BATCH]) for name, x in rows.items()},
+                tf.convert_to_tensor(latents[i : i + self._batch_size]),
+                {name: tf.constant(x[i : i + self._batch_size]) for name, x in rows.items()},
             )
-            for i in range(0, len(latents), _BATCH)
+            for i in range(0, len(latents), self._batch_size)
         ]
         return tf.nest.map_structure(lambda *parts: np.concatenate(parts), *batches)
 

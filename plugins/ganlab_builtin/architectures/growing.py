@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import ganlab
-from ganlab.bounds import Ge
+from ganlab.bounds import Ge, Le
 from ganlab.lazy import keras
 from ganlab_builtin.architectures.parts import to_pixels, to_score, unsupported
 
@@ -24,7 +24,7 @@ class Growing(ganlab.Architecture):
         self,
         *,
         grown: Annotated[float, Ge(0)] = 1.0,
-        doublings: Annotated[int, Ge(1)] = 1,
+        doublings: Annotated[int, Ge(1), Le(16)] = 1,
         channels: Annotated[int, Ge(1)] = 32,
     ) -> None:
         """Sets the sizes of the networks.

@@ -73,7 +73,7 @@ class SlicedWasserstein(Distance):
         self,
         *,
         samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
-        projections: Annotated[int, Ge(1), Lt(2**31)] = 256,
+        projections: Annotated[int, Ge(1), Le(10**6)] = 256,
         order: Annotated[int, Ge(1), Lt(2**31)] = 2,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
@@ -117,7 +117,7 @@ class MongeInceptionDistance(Distance):
         self,
         *,
         samples: Annotated[int, Ge(2), Le(10**7)] = 5000,
-        projections: Annotated[int, Ge(1), Lt(2**31)] = 1000,
+        projections: Annotated[int, Ge(1), Le(10**6)] = 1000,
         seed: Annotated[int, Ge(0), Lt(2**31)] = 0,
         features: ganlab.Features | None = None,
     ) -> None:
