@@ -29,6 +29,7 @@ from ganlab.training.bundle_index import check_index
 from ganlab.training.graph.replica import Metric
 from ganlab.training.graph.values import may_be_infinite
 from ganlab.training.graph.variables import at_most
+from ganlab.training.stored_variables import kept, misfit
 
 KEEP = 3
 _VARIABLES, _PENDING, _MANIFEST = "variables", "pending.npy", "manifest.json"
@@ -38,8 +39,6 @@ _LARGEST = 1 << 28
 _SPARE = 1 << 26
 # A checkpoint that resuming finds damaged gets this prefix, so that it is neither used nor counted again.
 _DAMAGED = "damaged-"
-# How TensorFlow ends the names of variables' values in a checkpoint.
-_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 _NAME = re.compile(r"step-[0-9]{8,18}")
 
 _RECORD = Rule(
@@ -191,7 +190,7 @@ class Checkpoint:
         """
         try:
             reader = tf.train.load_checkpoint(self.prefix)
-            for name, (key, dtype, _) in sorted(_kept(reader).items()):
+            for name, (key, dtype, _) in sorted(kept(reader).items()):
                 if dtype.is_floating:
                     yield name, np.asarray(reader.get_tensor(key), dtype.as_numpy_dtype)
         except (ValueError, IndexError, RuntimeError, tf.errors.OpError) as error:
@@ -204,10 +203,10 @@ class Checkpoint:
             RunError: They are larger, or the checkpoint cannot be read.
         """
         try:
-            kept = _kept(tf.train.load_checkpoint(self.prefix)).values()
+            held = kept(tf.train.load_checkpoint(self.prefix)).values()
         except (ValueError, RuntimeError, tf.errors.OpError) as error:
             raise self._damaged(_VARIABLES, error) from error
-        size = sum(dtype.size * math.prod(shape) for _, dtype, shape in kept)
+        size = sum(dtype.size * math.prod(shape) for _, dtype, shape in held)
         return at_most(
             size + _SPARE,
             RunError(
@@ -363,8 +362,8 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
     """
     try:
         # First, because TensorFlow warns of every variable that it leaves.
-        if misfit := _misfit(_kept(tf.train.load_checkpoint(checkpoint.prefix)), variables, partial):
-            raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {misfit}.")
+        if reason := misfit(kept(tf.train.load_checkpoint(checkpoint.prefix)), variables, partial):
+            raise RunError(f"The checkpoint {checkpoint.path} does not fit this experiment: {reason}.")
         # Reads what `write` below wrote, no save counter.
         status = tf.train.Checkpoint(variables=dict(variables)).read(checkpoint.prefix)
         status.expect_partial().assert_existing_objects_matched()
@@ -374,28 +373,6 @@ def restore(checkpoint: Checkpoint, variables: Mapping[str, tf.Variable], *, par
         raise RunError(
             f"The checkpoint {checkpoint.path} is damaged: {reason}. Remove its folder to resume from an earlier one."
         ) from error
-
-
-def _kept(reader: Any) -> dict[str, tuple[str, tf.DType, list[int]]]:
-    """TensorFlow's key, the type and the shape of each variable of a checkpoint, by the name it was saved under."""
-    dtypes, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
-    keys = {key.removeprefix("variables/").removesuffix(_VALUE): key for key in dtypes if key.endswith(_VALUE)}
-    return {name.replace(".S", "/").replace("..", "."): (key, dtypes[key], shapes[key]) for name, key in keys.items()}
-
-
-def _misfit(kept: Mapping[str, tuple[str, tf.DType, list[int]]], variables: Mapping[str, Any], partial: bool) -> str:
-    """Why variables cannot be restored, or ''."""
-    for name, variable in variables.items():
-        if name not in kept:
-            return f"it has no {name}"
-        _, dtype, shape = kept[name]
-        if (dtype, shape) != (variable.dtype, variable.shape):
-            return (
-                f"its {name} is {dtype.name} of shape {tuple(shape)}, where {variable.dtype.name} of shape "
-                f"{tuple(variable.shape)} is needed"
-            )
-    further = [] if partial else sorted(kept.keys() - variables.keys())
-    return f"it has {further[0]}, which the experiment has not" if further else ""
 
 
 def _write(

@@ -71,6 +71,8 @@ class Sampler:
         self._buffers = buffers or functools.partial(read, generator.buffers)
         self._frequencies = frequencies if generator.conditional else None
         needed = [*["labels"] * generator.conditional, *generator.given] if generator.given else []
+        if missing := [name for name in needed if name not in rows]:
+            raise IncompatibleError(f"The generator takes {missing[0]}, and the run's data has none.")
         self.rows = {name: rows[name] for name in needed}
         self._seed, self.normal, self.networks = seed, is_normal(architecture), networks
         self.classes = None if self._frequencies is None else len(self._frequencies)
