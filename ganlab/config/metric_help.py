@@ -44,8 +44,9 @@ NUMBERS_OF_CORE = tuple(tag for tag in _CORE if "/" in tag)
 # Metrics that the core logs in addition to a constraint's own.
 _OF_CONSTRAINTS = {
     "lipschitz_bound": (
-        "A certified upper bound of the network's Lipschitz constant, at each evaluation: the critic's scores of two "
-        "points never differ by more than this times their distance. It may be far above the measured slopes."
+        "A certified upper bound of the network's Lipschitz constant, at each evaluation: its outputs for two points, "
+        "a critic's scores, are never further apart than this times the distance of the points. It may be far above "
+        "the measured slopes."
     )
 }
 
