@@ -29,12 +29,12 @@ def norm_bound(operator: Operator, kernel: Any) -> float:
     """An upper bound of an operator's norm: never below the norm, and near it.
 
     For a matrix, and for a convolution whose explicit matrix is small, it is the largest singular value. A larger or
-    transposed convolution is taken without borders along one axis or all, which can only make its norm larger: along
-    an infinite axis a convolution is one matrix for each frequency, and its norm is the largest of their norms (Sedghi,
-    Gupta and Long, "The singular values of convolutional layers", 2019). Strides are unfolded into channels first. Between the
-    sampled frequencies the norm is at most `max / cos(pi * (taps - 1) / (2 * frequencies))`, with one factor for each
-    axis, because a trigonometric polynomial lies above a cosine near its maximum (Duffin and Schaeffer, "Some
-    properties of functions of exponential type", 1938; compare Pfister and Bresler, "Bounding multivariate
+    transposed convolution is taken without borders along one axis or all, which can only make its norm larger: along an
+    infinite axis a convolution is one matrix for each frequency, and its norm is the largest of their norms (Sedghi,
+    Gupta and Long, "The singular values of convolutional layers", 2019). Strides are unfolded into channels first.
+    Between the sampled frequencies the norm is at most `max / cos(pi * (taps - 1) / (2 * frequencies))`, with one
+    factor for each axis, because a trigonometric polynomial lies above a cosine near its maximum (Duffin and Schaeffer,
+    "Some properties of functions of exponential type", 1938; compare Pfister and Bresler, "Bounding multivariate
     trigonometric polynomials", 2019).
 
     Args:

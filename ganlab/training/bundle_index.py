@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import tensorflow as tf
@@ -24,6 +23,8 @@ _INDEX, _DATA = "variables.index", "variables.data-00000-of-00001"
 # The largest index, in bytes: that of a million variables.
 _LARGEST = 1 << 28
 _LONGEST_NAME = 4096
+# How many times the file's length all names may take together: those that ganlab writes take as much, about.
+_MOST_SHARED = 16
 # What an array may have: axes, bits of its number of elements.
 _MOST_AXES, _BITS = 32, 60
 # The types of references to variables, which are never saved, begin here; TensorFlow ends the process at one.
@@ -48,8 +49,8 @@ def check_index(folder: Path) -> None:
 
 def _check(folder: Path) -> None:
     entries = list(_entries(read_inside(folder, _INDEX, most=_LARGEST)))
-    if not entries or any(first[0] >= second[0] for first, second in pairwise(entries)):
-        raise ValueError("its names are not in order")
+    if not entries:
+        raise ValueError("it is torn")
     (top, stored), *rest = entries
     header = BundleHeaderProto.FromString(stored)
     if top or header.num_shards != 1 or header.endianness or header.SerializeToString() != stored:
@@ -107,8 +108,16 @@ def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
     footer = table[-_FOOTER:]
     _, at = _place(footer, 0)  # of a block that is empty
     places, _ = _place(footer, at)
+    last, left = None, _MOST_SHARED * len(table)
     for _, place in _block(table, *places):
-        yield from _block(table, *_place(place, 0)[0])
+        for name, value in _block(table, *_place(place, 0)[0]):
+            # At each name, because a few bytes can say a block again, or a long name with another end.
+            if last is not None and name <= last:
+                raise ValueError("its names are not in order")
+            last, left = name, left - len(name)
+            if left < 0:
+                raise ValueError("its names are not ones that ganlab writes")
+            yield name, value
 
 
 def _block(table: bytes, start: int, size: int) -> Iterator[tuple[bytes, bytes]]:

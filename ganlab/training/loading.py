@@ -243,9 +243,9 @@ def _restored(
 
 def _facts(run: RunDirectory, frequencies: list[float] | None) -> dict[str, Any]:
     """The optional parameters of the architecture's methods."""
-    shapes = {key: tuple(shape) for key, shape in run.info.get("given", {}).items()}
-    classes = None if frequencies is None else len(frequencies)
-    return {"classes": classes, **dict.fromkeys(("condition_shape", "source_shape")), **shapes}
+    given = run.info.get("given", {})
+    shapes = {name: tuple(given[name]) if name in given else None for name in ("condition_shape", "source_shape")}
+    return {"classes": None if frequencies is None else len(frequencies), **shapes}
 
 
 def _averaged(arguments: Mapping[str, Any]) -> bool:

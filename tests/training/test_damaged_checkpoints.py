@@ -82,15 +82,18 @@ def saved(folder, names=("a", "b")):
     return dict(bundle_index._entries((folder / "variables.index").read_bytes()))
 
 
-def write_index(folder, entries, restarts=(0,)):
-    """An index of one block, without the checksums, which are TensorFlow's to check."""
+def write_index(folder, entries, restarts=(0,), more=b"", times=1):
+    """An index of one block, without the checksums, which are TensorFlow's to check.
 
-    def block(pairs, starts):
+    The block ends with `more` entries as they are stored, and is named several times.
+    """
+
+    def block(pairs, starts, more=b""):
         body = b"".join(number(0) + number(len(name)) + number(len(value)) + name + value for name, value in pairs)
-        return body + struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
+        return body + more + struct.pack(f"<{len(starts) + 1}I", *starts, len(starts))
 
-    first = block(sorted(entries.items()), restarts)
-    second = block([(b"~", number(0) + number(len(first)))], (0,))
+    first = block(sorted(entries.items()), restarts, more)
+    second = block([(b"~", number(0) + number(len(first)))] * times, (0,))
     ends = number(0) + number(0) + number(len(first) + 5) + number(len(second))
     footer = ends.ljust(40, b"\0") + struct.pack("<Q", bundle_index._MAGIC)
     (folder / "variables.index").write_bytes(first + bytes(5) + second + bytes(5) + footer)
@@ -132,6 +135,19 @@ def test_an_index_with_a_forged_entry_is_refused(tmp_path, fields, message):
 def test_an_index_that_is_looked_up_from_within_an_entry_is_refused(tmp_path, starts):
     write_index(tmp_path, saved(tmp_path), starts)
     with pytest.raises(ValueError, match="its names cannot be looked up"):
+        bundle_index.check_index(tmp_path)
+
+
+def test_an_index_that_says_much_with_few_bytes_is_refused_before_it_takes_memory(tmp_path):
+    entries = saved(tmp_path)
+    write_index(tmp_path, entries, times=2)
+    with pytest.raises(ValueError, match="its names are not in order"):
+        bundle_index.check_index(tmp_path)
+    ends = (struct.pack(">H", end) for end in range(1 << 12))
+    more = b"".join(number(3998) + number(2) + number(0) + end for end in ends)
+    write_index(tmp_path, {**entries, b"w" * 3998 + b"\0": b""}, more=more)
+    assert (tmp_path / "variables.index").stat().st_size < 40_000
+    with pytest.raises(ValueError, match="its names are not ones that ganlab writes"):
         bundle_index.check_index(tmp_path)
 
 

@@ -14,6 +14,7 @@ from ganlab.training.graph import noise
 from ganlab.training.graph.networks import static_shape
 from ganlab.training.graph.replica import Draws
 
+# The numbers of latent vectors that are drawn at once: 2 GiB.
 _MOST = 1 << 29
 
 
