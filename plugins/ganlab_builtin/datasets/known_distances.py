@@ -81,7 +81,7 @@ class TranslatedGaussians(ganlab.Dataset):
     def __init__(
         self,
         *,
-        dims: Annotated[int, Ge(1), Le(10**6)] = 2,
+        dims: Annotated[int, Ge(1), Le(100_000)] = 2,
         distance: Annotated[float, Ge(0)] = 3.0,
         std: Annotated[float, Gt(0)] = 1.0,
     ) -> None:
