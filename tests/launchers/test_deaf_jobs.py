@@ -90,10 +90,13 @@ def test_a_deaf_job_does_not_outlive_a_sweep_that_was_killed(made, tmp_path, wai
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody tells a command that its guard died")
 def test_a_deaf_job_does_not_outlive_its_guard(tried, wait_for_log):
     job = tried(ganlab.component("launchers", "local")(), DEAF)
-    command, _ = processes(wait_for_log)
-    os.kill(parent(command), 9)
-    assert status(job) == 137
-    until(lambda: not any(map(alive, [command])), 120)
+    command, child = processes(wait_for_log)
+    try:
+        os.kill(parent(command), 9)
+        assert status(job) == 137
+        until(lambda: not alive(command), 120)
+    finally:
+        os.kill(child, signal.SIGKILL)  # nobody else ends what a command started
 
 
 def test_processes_left_by_a_job_end_with_it(tried, wait_for_log):
