@@ -23,7 +23,7 @@ _INDEX, _DATA = "variables.index", "variables.data-00000-of-00001"
 # The largest index, in bytes: that of a million variables.
 _LARGEST = 1 << 28
 _LONGEST_NAME = 4096
-# How many times the file's length all names may take together: those that ganlab writes take as much, about.
+# All names together may take this many times the file's length; those that ganlab writes take about that length.
 _MOST_SHARED = 16
 # What an array may have: axes, bits of its number of elements.
 _MOST_AXES, _BITS = 32, 60
@@ -111,7 +111,7 @@ def _entries(table: bytes) -> Iterator[tuple[bytes, bytes]]:
     last, left = None, _MOST_SHARED * len(table)
     for _, place in _block(table, *places):
         for name, value in _block(table, *_place(place, 0)[0]):
-            # At each name, because a few bytes can say a block again, or a long name with another end.
+            # At each name, because a few bytes can repeat a block, or a long name with another ending.
             if last is not None and name <= last:
                 raise ValueError("its names are not in order")
             last, left = name, left - len(name)

@@ -66,8 +66,8 @@ class Evaluation(Reports):
             records = [Record(step, f"evaluation/{name}", value) for name, value in figures.items()]
             with self._state.timed():
                 for player in self._state.players.values():
-                    tags = f"{player.stack.kind}/{{}}/lipschitz_bound"
-                    records += [Record(step, tags.format(name), bound) for name, bound in player.bounds().items()]
+                    for name, bound in player.bounds().items():
+                        records.append(Record(step, f"{player.stack.kind}/{name}/lipschitz_bound", bound))
             return Evaluated(figures, records, self._picture(trial=run is None))
 
     def _picture(self, *, trial: bool) -> bytes | None:

@@ -19,7 +19,7 @@ def kept(reader: Any) -> dict[str, tuple[str, tf.DType, list[int]]]:
 
 
 def misfit(held: Mapping[str, tuple[str, tf.DType, list[int]]], variables: Mapping[str, Any], partial: bool) -> str:
-    """Why variables cannot be restored, or ''."""
+    """Why variables cannot be restored from what a checkpoint holds; '' if they can."""
     for name, variable in variables.items():
         if name not in held:
             return f"it has no {name}"
@@ -30,4 +30,4 @@ def misfit(held: Mapping[str, tuple[str, tf.DType, list[int]]], variables: Mappi
                 f"{tuple(variable.shape)} is needed"
             )
     further = [] if partial else sorted(held.keys() - variables.keys())
-    return f"it has {further[0]}, which the experiment has not" if further else ""
+    return f"it has {further[0]}, which the experiment does not have" if further else ""

@@ -25,7 +25,7 @@ _room: ContextVar[_Room | None] = ContextVar("room", default=None)
 
 @contextlib.contextmanager
 def at_most(size: int, error: Exception) -> Iterator[None]:
-    """Context manager: raises the error before variables of `counted` take more than so many bytes."""
+    """Context manager: raises the error before the variables that `counted` creates take more than `size` bytes."""
     token = _room.set(_Room(size, error))
     try:
         yield
@@ -34,7 +34,7 @@ def at_most(size: int, error: Exception) -> Iterator[None]:
 
 
 def counted(create: Any, **arguments: Any) -> Any:
-    """A creator of TensorFlow's variables that `at_most` bounds."""
+    """A creator of variables, for `tf.variable_creator_scope`, whose bytes `at_most` limits."""
     if (room := _room.get()) and callable(initial := arguments.get("initial_value")):
         with contextlib.suppress(Exception), tf.Graph().as_default():  # traced for the shape, not computed
             value = initial()
